@@ -55,29 +55,21 @@ _UNITS: Final = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
 _TIME: Final = r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s)"
 _NAMES: Final = ("mean", "min", "50%", "90%", "99%", "max")
 _LINE: Final = re.compile(
-    r"^\[\d+\] (\d+(?:\.\d+)?)\s+\S.* size (\d+) " + " ".join(rf"{name} {_TIME}" for name in _NAMES) + r" cnt (\d+)$"
+    r"^\[\d+\] (\d+(?:\.\d+)?)\s+\S.* size \d+ " + " ".join(rf"{name} {_TIME}" for name in _NAMES) + r" cnt (\d+)$"
 )
 _LIKE_ONE: Final = re.compile(r"\b(mean|cnt)\b")
 _TIMED_OUT: Final = re.compile(r"ping timed out \(total (\d+) times\)")
 _MET: Final = re.compile(r"participant \S+: new$", re.MULTILINE)
 
 
-class DdsperfUnreadable(Exception):
-    """A line does not have the known format of ddsperf's output."""
+class DdsperfUnreadable(Exception): ...
 
 
 @dataclass(frozen=True)
 class Second:
-    """Statistics of one line.
-
-    Attributes:
-        at_s: time of printing, since the start.
-        size: message size, including its fixed fields.
-        half: percentiles of halved round-trip times.
-    """
+    """Percentiles of halved round-trip times, in a line printed `at_s` after the start."""
 
     at_s: float
-    size: int
     half: Percentiles
 
 
@@ -104,25 +96,23 @@ def parse_ddsperf(text: str) -> DdsperfOutput:
 
 
 def _second(match: re.Match[str]) -> Second:
-    at_s, size, *times, count = match.groups()
+    at_s, *times, count = match.groups()
     values = [float(number) * _UNITS[unit] for number, unit in zip(times[::2], times[1::2], strict=True)]
     mean, low, p50, p90, p99, high = values
     if not (low <= p50 <= p90 <= p99 <= high and low <= mean <= high and int(count) > 0):
         raise DdsperfUnreadable(f"ddsperf printed {quoted(match.string)}, which makes no sense")
     half = Percentiles(count=int(count), low=low, mean=mean, p50=p50, p90=p90, p99=p99, p999=None, high=high)
-    return Second(float(at_s), int(size), half)
+    return Second(float(at_s), half)
 
 
-FIXED_BYTES: Final = 12
-"""Number, key and length in a message, which ddsperf's sizes include."""
-
+FIXED_BYTES: Final = 12  # number, key and length in a message, which ddsperf's sizes include
 _BEFORE_S: Final = 2  # seconds before the measurement: discovery, then warm-up
 _SLACK_S: Final = 10.0
 
 
 def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: Path) -> Exchange:
     """Measures one round of the same number of seconds, after a warm-up second."""
-    group = ProcessGroup(log_directory=folder, environment=environment_of(case.setup))
+    group = ProcessGroup(log_directory=folder, environment=environment_of(case))
     try:
         found = _run_ddsperf(case, site.spec, group, domain)
     except (RoundFailed, DdsperfUnreadable) as failed:
@@ -185,7 +175,6 @@ def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterat
 
 
 def measure_round(case: Case, site: Site, *, block: int) -> Exchange:
-    """Measures a round with new processes on a separate domain."""
     with claim_domain() as domain, tempfile.TemporaryDirectory(dir=site.folder) as folder:
         if case.program is Program.DDSPERF:
             return measure_ddsperf(case, site, domain=domain, block=block, folder=Path(folder))

@@ -35,12 +35,9 @@ class Recorded:
     """One start of all processes. All times are ns of CLOCK_MONOTONIC.
 
     Attributes:
-        launched_ns: start of the first process.
-        start_ns, end_ns: interval of sending.
         ended_ns: end of the time in which all processes sent: `end_ns`, or the first early end.
         matched_ns, resources: time of complete discovery, and samples, by process.
         sent: reported numbers of sent messages, by id.
-        failure: reason of an abnormal end; empty for a normal one.
     """
 
     launched_ns: int
@@ -98,30 +95,20 @@ class Gap:
 
 
 def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
-    """Yields the gaps in the messages of one sender, of which the first has number 0.
+    """Yields the gaps in the messages of one sender, numbered from 0; if it is known how many it sent, also at the end.
 
-    Messages keep their order on a topic, so that a number above the expected one reveals a loss. If the number of sent
-    messages is known, those after the last received one are lost, too.
+    Messages keep their order on a topic, so that a number above the expected one reveals a loss.
     """
     arrived = set(numbers.tolist())
     expected = 0
-    for place, number in enumerate(numbers.tolist()):
-        yield from _absent(expected, number, arrived, place)
+    for place, number in (*enumerate(numbers.tolist()), (None, sent or 0)):
+        first = expected
+        for each in range(expected, number + 1):
+            if each in arrived or each == number:  # an overtaken message is not lost
+                if each > first:
+                    yield Gap(first, each - 1, place)
+                first = each + 1
         expected = max(expected, number + 1)
-    if sent is not None and sent > expected:
-        yield Gap(expected, sent - 1, None)
-
-
-def _absent(expected: int, number: int, arrived: set[int], place: int) -> Iterator[Gap]:
-    """Yields the gaps between two numbers; an overtaken message is not lost."""
-    first = expected
-    for each in range(expected, number):
-        if each in arrived:
-            if each > first:
-                yield Gap(first, each - 1, place)
-            first = each + 1
-    if number > first:
-        yield Gap(first, number - 1, place)
 
 
 @dataclass(frozen=True)
@@ -149,7 +136,6 @@ class Edge:
 
 
 def edges_of(topology: Topology) -> list[Edge]:
-    """Returns all edges, in the order of the file."""
     sources: dict[str, list[Source]] = {}
     for _, each in topology.publishers:
         sources.setdefault(each.topic, []).append(Source(each.id, each.size_bytes, each.period_ns))
@@ -159,11 +145,9 @@ def edges_of(topology: Topology) -> list[Edge]:
             topic = taken.topic.removeprefix("/")
             found.append(Edge(receiver=taken.id, node=node.full_name, topic=topic, sources=tuple(sources[taken.topic])))
         for client in node.clients:
-            source = Source(client.id, client.size_bytes, client.period_ns)
+            own = (Source(client.id, client.size_bytes, client.period_ns),)
             service = client.service.removeprefix("/")
-            found.append(
-                Edge(receiver=client.id, node=node.full_name, topic=service, sources=(source,), is_service=True)
-            )
+            found.append(Edge(receiver=client.id, node=node.full_name, topic=service, sources=own, is_service=True))
     return found
 
 
@@ -202,7 +186,7 @@ def find_flows(edges: Sequence[Edge], recorded: Recorded) -> Iterator[Flow]:
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeFigures:
-    """An edge in figures.
+    """Figures of an edge.
 
     Attributes:
         mean_us, sd_us, min_us, max_us: latencies of messages that were not too late; ``None`` without any.
@@ -227,7 +211,6 @@ class EdgeFigures:
 
 
 def figures_of(edge: Edge, flows: Sequence[Flow], limits: Limits) -> EdgeFigures:
-    """Computes an edge's figures over all its sources and starts."""
     latencies = _joined([flow.latency_ns for flow in flows])
     too_late = _joined([limits.too_late(flow.latency_ns, flow.source.period_ns) for flow in flows], bool)
     late = sum(int(limits.late(flow.latency_ns, flow.source.period_ns).sum()) for flow in flows)

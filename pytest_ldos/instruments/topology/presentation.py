@@ -12,12 +12,10 @@ from typing import Final
 
 from pytest_ldos.base.files import require_writable_file, writing
 from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, columns_of
-from pytest_ldos.instruments.topology.edges import EdgeFigures, Totals
+from pytest_ldos.instruments.topology.edges import EdgeFigures
 from pytest_ldos.instruments.topology.rounds import MEAN, P99, Analysis, Usage
 
-MOST_EVENTS: Final = 5000
-"""Largest number of events in a table; the log has all."""
-
+MOST_EVENTS: Final = 5000  # largest number of events in a table; the log has all
 _MB: Final = 1024 / 1e6  # megabytes per KiB
 
 
@@ -123,9 +121,8 @@ def _resources(analysis: Analysis) -> Table:
 
 def _events(analysis: Analysis) -> Table:
     columns = columns_of("time [ms], caller, code, description")
-    rows = tuple(
-        (each.time_ms, each.caller, int(each.code), each.description) for each in analysis.events[:MOST_EVENTS]
-    )
+    shown = analysis.events[:MOST_EVENTS]
+    rows = tuple((each.time_ms, each.caller, int(each.code), each.description) for each in shown)
     return Table(name="events", title="Events", columns=columns, rows=rows, is_detail=True)
 
 
@@ -136,7 +133,6 @@ def _by_start(usage: Sequence[Usage]) -> Iterator[tuple[int, list[Usage]]]:
 def _over_time(
     usage: Sequence[Usage], name: str, title: str, unit: str, value_of: Callable[[Usage], float | None]
 ) -> Figure:
-    """Returns a figure with a curve for each start."""
     curves = []
     for start, own in _by_start(usage):
         values = [(each.time_ms / 1e3, value_of(each)) for each in own]
@@ -147,49 +143,22 @@ def _over_time(
     )
 
 
-_ALL: Final = (
-    ("node", 15),
-    ("topic", 15),
-    ("size[b]", 10),
-    ("received[#]", 15),
-    ("late[#]", 10),
-    ("too_late[#]", 15),
-    ("lost[#]", 10),
-    ("mean[us]", 10),
-    ("sd[us]", 10),
-    ("min[us]", 10),
-    ("max[us]", 10),
-    ("freq[hz]", 10),
-    ("duration[s]", 15),
-)
-_TOTAL: Final = (
-    ("received[#]", 15),
-    ("mean[us]", 10),
-    ("late[#]", 10),
-    ("late[%]", 10),
-    ("too_late[#]", 15),
-    ("too_late[%]", 15),
-    ("lost[#]", 10),
-    ("lost[%]", 10),
-)
-_RESOURCES: Final = (
-    ("time[ms]", 15),
-    ("cpu[%]", 10),
-    ("arena[KB]", 15),
-    ("in_use[KB]", 15),
-    ("mmap[KB]", 15),
-    ("rss[KB]", 15),
-    ("vsz[KB]", 15),
-)
-_EVENTS: Final = (("Time[ms]", 12), ("Caller", 25), ("Code", 6), ("Description", 0))
+_COLUMNS: Final = {
+    "latency_all.txt": "node 15, topic 15, size[b] 10, received[#] 15, late[#] 10, too_late[#] 15, lost[#] 10, "
+    "mean[us] 10, sd[us] 10, min[us] 10, max[us] 10, freq[hz] 10, duration[s] 15",
+    "latency_total.txt": "received[#] 15, mean[us] 10, late[#] 10, late[%] 10, too_late[#] 15, too_late[%] 15, "
+    "lost[#] 10, lost[%] 10",
+    "resources.txt": "time[ms] 15, cpu[%] 10, arena[KB] 15, in_use[KB] 15, mmap[KB] 15, rss[KB] 15, vsz[KB] 15",
+    "events.txt": "Time[ms] 12, Caller 25, Code 6, Description 0",
+}
+"""Columns of each file, and their widths in the seed."""
 
 NO_NUMBER: Final = "nan"
-_NAMES: Final = ("latency_all.txt", "latency_total.txt", "resources.txt", "events.txt")
 
 
 def prepare_folder(folder: Path) -> None:
     """Creates the folder before anything is measured; raises `ConfigurationError` if its files cannot be written."""
-    for name in _NAMES:
+    for name in _COLUMNS:
         require_writable_file(folder / name)
 
 
@@ -201,7 +170,6 @@ def write_log(analysis: Analysis, folder: Path) -> None:
 
 
 def render_log(analysis: Analysis) -> dict[str, str]:
-    """Returns the files' texts by name."""
     edges = []
     for each in analysis.edges:
         counts = map(str, (each.edge.sources[0].size_bytes, each.received, each.late, each.too_late, each.lost))
@@ -213,35 +181,26 @@ def render_log(analysis: Analysis) -> dict[str, str]:
         sizes = (moment.arena_kb, moment.in_use_kb, moment.mmap_kb, moment.rss_kb, moment.vsz_kb)
         usage.append([str(moment.time_ms), f"{moment.cpu_percent:.3g}", *map(str, sizes)])
     events = [[str(each.time_ms), each.caller, str(int(each.code)), each.description] for each in analysis.events]
-    rows = (edges, [_total_row(analysis.totals)], usage, events)
-    columns = (_ALL, _TOTAL, _RESOURCES, _EVENTS)
-    return {name: _render(heads, lines) for name, heads, lines in zip(_NAMES, columns, rows, strict=True)}
-
-
-def _total_row(totals: Totals) -> list[str]:
-    return [
-        str(totals.received),
-        _rounded(totals.mean_us),
-        str(totals.late),
-        _percent(totals.late_percent),
-        str(totals.too_late),
-        _percent(totals.too_late_percent),
-        str(totals.lost),
-        _percent(totals.lost_percent),
-    ]
+    each = analysis.totals
+    total = [str(each.received), _rounded(each.mean_us)]
+    for count, share in (
+        (each.late, each.late_percent),
+        (each.too_late, each.too_late_percent),
+        (each.lost, each.lost_percent),
+    ):
+        total += [str(count), NO_NUMBER if share is None else f"{share:.4g}"]
+    rows = (edges, [total], usage, events)
+    return {name: _render(columns, lines) for (name, columns), lines in zip(_COLUMNS.items(), rows, strict=True)}
 
 
 def _rounded(value: float | None) -> str:
     return NO_NUMBER if value is None else f"{value:.0f}"
 
 
-def _percent(value: float | None) -> str:
-    return NO_NUMBER if value is None else f"{value:.4g}"
-
-
-def _render(columns: Sequence[tuple[str, int]], rows: Iterable[Sequence[str]]) -> str:
+def _render(columns: str, rows: Iterable[Sequence[str]]) -> str:
     """Aligns columns, each as wide as in the seed, or as its longest word."""
-    lines = [[name for name, _ in columns], *rows]
-    widths = [max(width, 1 + max(len(line[place]) for line in lines)) for place, (_, width) in enumerate(columns)]
+    names, least = zip(*(each.split() for each in columns.split(", ")), strict=True)
+    lines = [names, *rows]
+    widths = [max(int(width), 1 + max(len(line[place]) for line in lines)) for place, width in enumerate(least)]
     text = ("".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)
     return "\n".join(text) + "\n"

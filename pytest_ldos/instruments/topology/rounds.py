@@ -214,9 +214,8 @@ def _of_flow(flow: Flow, limits: Limits, recorded: Recorded, origin_ns: int) -> 
         (Code.TOO_LATE, limits.too_late(latency_ns, period_ns), limits.too_late_ns(period_ns), "too late"),
     ):
         for place in np.flatnonzero(which):
-            text = (
-                f"msg {flow.numbers[place]} {words}. {latency_ns[place] // NS_PER_US}us > {limit_ns / NS_PER_US:.0f}us"
-            )
+            measured = f"{latency_ns[place] // NS_PER_US}us > {limit_ns / NS_PER_US:.0f}us"
+            text = f"msg {flow.numbers[place]} {words}. {measured}"
             yield Event(_ms(int(flow.received_ns[place]), origin_ns), caller, code, text)
     for gap in flow.gaps:
         at_ns = recorded.end_ns if gap.next_place is None else int(flow.received_ns[gap.next_place])

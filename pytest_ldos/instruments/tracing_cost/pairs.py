@@ -23,9 +23,9 @@ from typing import Any, Final
 from pytest_ldos.base.errors import RecordingFailed, TraceUnreadable, Unavailable
 from pytest_ldos.host.availability import Availability, find_programs, find_ros_package, run_program
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, summary_of, whole
-from pytest_ldos.host.processes import Child, ProcessGroup, quoted
+from pytest_ldos.host.processes import Child, ProcessGroup, comes_true, quoted
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.instruments.cost_layers import Kind, Layer, leaving_no_memory
+from pytest_ldos.instruments.cost_layers import MATCH_S, Kind, Layer, await_match, leaving_no_memory
 from pytest_ldos.instruments.study import Progress
 from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
 from pytest_ldos.record.choose import choose_recorder
@@ -61,7 +61,6 @@ class Probes:
 
     @property
     def points(self) -> str:
-        """The probes in bpftrace's notation."""
         return ",".join(f'uprobe:"{self.library}":{name}' for name in self.functions)
 
 
@@ -118,14 +117,14 @@ def _await_beat(child: Child, after_ns: int) -> None:
 
     bpftrace reads the kernel's buffers one after the other, once all probes are set. ``BEGIN`` never fires with ``-p``.
     """
-    deadline = time.monotonic() + _READY_S
-    while True:
+
+    def has_beaten() -> bool:
         beats = _BEAT_LINE.findall(child.log.read_text("utf-8", errors="replace"))
-        if beats and int(beats[-1]) > after_ns:
-            return
-        if child.exit_code is not None or time.monotonic() > deadline:
-            raise RecordingFailed("bpftrace does not record", details=child.last_lines())
-        time.sleep(_POLL_S)
+        return bool(beats) and int(beats[-1]) > after_ns
+
+    comes_true(lambda: has_beaten() or child.exit_code is not None, limit_s=_READY_S, poll_s=_POLL_S)
+    if not has_beaten():
+        raise RecordingFailed("bpftrace does not record", details=child.last_lines())
 
 
 def count_records(output: Path) -> tuple[dict[str, int], int]:
@@ -142,8 +141,6 @@ def count_records(output: Path) -> tuple[dict[str, int], int]:
 
 
 class Mode(StrEnum):
-    """Mode of recording a process."""
-
     UNTRACED = "untraced"
     LTTNG = "lttng"
     EBPF = "ebpf"
@@ -166,8 +163,7 @@ HOT_PATH: Final = (
 )
 """Tracepoints on the path of a message, from its publication to the end of its callback."""
 
-CALLBACK: Final = "callback_start"
-"""The tracepoint that is hit once per received message."""
+CALLBACK: Final = "callback_start"  # the tracepoint that is hit once per received message
 
 
 _PROVIDER: Final = "ros2:"
@@ -184,10 +180,9 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Site:
-    """The environment in which a process is recorded.
+    """Prefix and environment of the command of a process that is recorded, and functions.
 
     Attributes:
-        prefix, environment: prefix and environment of its command.
         attach: records the running process with a pid in the ``with`` block.
         finish: ends the recording and returns its content; called after the process.
     """
@@ -215,7 +210,6 @@ def opened(mode: Mode, layer: Layer, folder: Path) -> Iterator[Site]:
 
 
 def _finish(recorder: Recorder) -> Recorded:
-    """Reads the trace; raises `RecordingFailed` if that is not possible."""
     losses = recorder.pause()
     try:
         events = read_trace(recorder.directory).events
@@ -258,13 +252,7 @@ def exchanges_under(mode: Mode, layer: Layer) -> bool:
     return mode is not Mode.EBPF or layer.kind is Kind.ROS2
 
 
-MATCH_S: Final = 20.0
-"""Time limit for the publisher and the subscription to find each other."""
-
-LOOPS: Final = 3
-"""Number of timed loops of tracepoints per start."""
-
-_START_S: Final = 20.0
+LOOPS: Final = 3  # number of timed loops of tracepoints per start
 _GRACE_S: Final = 20.0
 """Additional time limit of an exchange, because an eBPF probe can take longer than the interval between messages."""
 
@@ -289,7 +277,7 @@ class Start:
     Attributes:
         pair: number of the pass; each pass starts every mode once.
         block: number of the start, counted over all layers and modes.
-        warm_up: number of messages received in the warm-up.
+        warm_up: messages received in the warm-up.
         tracepoint_ns, timed_calls: time per call, one value for each loop, and number of calls in all loops.
         failure: reason why the measurement is incomplete; available values are valid unless nothing was recorded.
     """
@@ -341,7 +329,6 @@ class Pairs:
                 block += 1
 
     def _measure(self, start: Start) -> Start:
-        """Measures a start as far as possible, and records a failure."""
         try:
             with ExitStack() as stack:
                 stack.enter_context(leaving_no_memory())
@@ -356,7 +343,6 @@ class Pairs:
         return start
 
     def _run(self, start: Start, site: Site, folder: Path) -> None:
-        """Runs the process of a start."""
         with ExitStack() as stack:
             child = self.layer.start(
                 str(start.mode),
@@ -367,8 +353,7 @@ class Pairs:
                 resources=stack,
                 recorded=(site.prefix, site.environment),
             )
-            if child.answer(limit_s=MATCH_S + _START_S).get("matched") is not True:
-                raise ChildFailed(f"publisher and subscription did not find each other in {MATCH_S:.0f} s")
+            await_match(child)
             with site.attach(child.child.pid):
                 self._ask_all(start, child)
             child.close()
