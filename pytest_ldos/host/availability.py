@@ -1,7 +1,5 @@
 """Programs, modules and ROS 2 on this machine, with remedies where they are missing.
 
-Every function depends only on `environment` (this process's by default) and on files named there.
-
 Reference: ament's resource index (``PREFIX/share/ament_index/resource_index/packages/NAME``); REP 2000 (names of a
 distro's packages); Fast DDS 2.14: a segment or port in ``/dev/shm`` is in use while a process holds a lock on its
 file ``…_el`` (one owner) or ``…_sl`` (several). A killed process leaves these files, with released locks.

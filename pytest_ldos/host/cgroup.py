@@ -23,7 +23,6 @@ from pytest_ldos.host.undoer import RemoveCgroup, WriteSetting
 
 PERIOD_US: Final = 100_000  # the kernel's default period; each one begins with the full quota
 NAME: Final = "pytest-ldos-"
-_ALL: Final = 100.0
 _US_PER_S: Final = 1e6
 _NS_PER_S: Final = 1e9
 
@@ -141,7 +140,7 @@ class QuotaGroup:
         refuge = find_home("self", self._root) or place.folder
         undo.register(RemoveCgroup(str(self.folder), refuge=str(refuge)))
         self.folder.mkdir()
-        quota_us = round(PERIOD_US * percent / _ALL)
+        quota_us = round(PERIOD_US * percent / 100)
         if self._version == 2:
             (self.folder / "cpu.max").write_text(f"{quota_us} {PERIOD_US}", "ascii")
         else:
@@ -154,7 +153,7 @@ class QuotaGroup:
             quota, period = _words(self.folder / "cpu.max") or ["max", str(PERIOD_US)]
         else:
             quota, period = (read_setting(self.folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))
-        return float("inf") if quota in ("max", "-1", "") else _ALL * int(quota) / int(period)
+        return float("inf") if quota in ("max", "-1", "") else 100.0 * int(quota) / int(period)
 
     def take_in(self, pids: Iterable[int]) -> None:
         """Moves processes into the group, where their later children start; raises `OSError` if that is refused."""

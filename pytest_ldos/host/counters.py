@@ -1,7 +1,5 @@
 """Counters of processes: CPU time, context switches, hardware events; the permission to attach.
 
-A process's time includes that of reaped children, so that the sum over a tree never decreases.
-
 Reference: ``proc(5)``; the kernel's ``kernel/sched/debug.c``; ``perf_event_open(2)``, which virtual machines and the
 kernel may refuse (``kernel.perf_event_paranoid``); ``ptrace(2)`` and ``Documentation/admin-guide/LSM/Yama.rst``.
 """
@@ -48,7 +46,7 @@ class ProcessTime:
 
     @property
     def ticks(self) -> int:
-        """Time of the process and its reaped children."""
+        """Time with that of reaped children, so that the sum over a tree never decreases."""
         return self.own + self.ended_children
 
 
@@ -217,8 +215,7 @@ _READING: Final = struct.Struct("=QQQ")
 _TIME_ENABLED_AND_RUNNING: Final = 3
 _INHERIT: Final = 1 << 1
 _CLOSE_ON_EXEC: Final = 8
-_ANY_CPU: Final = -1
-_ANY_PROCESS: Final = -1
+_ANY: Final = -1  # CPU or process
 _PARANOID: Final = "proc/sys/kernel/perf_event_paranoid"
 _SWITCHES: Final = 1 << 5 | 1 << 18 | 1 << 26
 """Flags: exclude kernel events, thread and time in each record, context switches."""
@@ -265,7 +262,7 @@ class Counters:
 def switches_permitted(root: Path = Path("/")) -> Availability:
     """Checks if the kernel permits recording context switches of all processes; `root` is the folder of ``proc``."""
     try:
-        os.close(_open(Event.NOTHING, _ANY_PROCESS, cpu=min(os.sched_getaffinity(0)), flags=_SWITCHES))
+        os.close(_open(Event.NOTHING, _ANY, cpu=min(os.sched_getaffinity(0)), flags=_SWITCHES))
     except OSError as error:
         level = read_setting(root / _PARANOID)
         text = f"context switches of all processes are {_explain(error)}{f', which is {level}' if level else ''}"
@@ -273,7 +270,7 @@ def switches_permitted(root: Path = Path("/")) -> Availability:
     return Availability(True)
 
 
-def _open(event: Event, pid: int, *, cpu: int = _ANY_CPU, flags: int = _INHERIT) -> int:
+def _open(event: Event, pid: int, *, cpu: int = _ANY, flags: int = _INHERIT) -> int:
     number = _SYSCALLS.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

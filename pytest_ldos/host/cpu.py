@@ -1,8 +1,6 @@
 """CPUs: settings, speed, affinity of processes, and scheduler groups. Paths are relative to a root, for tests.
 
-Affinity belongs to a thread. A new thread inherits it from its creator, also across ``fork`` and ``exec``. With
-``sched_autogroup``, each session is a group, but only in the root of the CPU controller: elsewhere, the control group
-has precedence.
+Affinity belongs to a thread; a new thread inherits it from its creator, also across ``fork`` and ``exec``.
 
 Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst`` and ``intel_pstate.rst``; ``sched(7)``.
 """
@@ -200,12 +198,11 @@ _V2_FILE: Final = "cpu.weight"
 
 @dataclass(frozen=True)
 class SchedulingGroup:
-    """Scheduler group of a process.
+    """Scheduler group of a process: the control group, or in the root that of the session if the kernel groups so.
 
     Attributes:
         autogroup: the kernel's name of its session's group, e.g. ``/autogroup-913``; empty if unknown.
         cgroup: path of its control group if that has a CPU share; empty in the root.
-        by_session: True if the kernel groups by session.
     """
 
     autogroup: str
@@ -214,7 +211,6 @@ class SchedulingGroup:
 
     @property
     def effective(self) -> str:
-        """The group that receives CPU time."""
         return self.cgroup or (self.autogroup if self.by_session else "/")
 
     def describe(self) -> str:

@@ -1,9 +1,8 @@
 """A process that uses a share of one CPU: ``python -m pytest_ldos.host.cpu_thief CPU SHARE``.
 
-It computes for that share of each period and sleeps for the rest, like a neighbour on the same machine with a
-higher priority. If permitted (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it preempts everything, even a real-time
-control loop (ros2_control's has priority 50); otherwise it competes, and gets less on a busy CPU. It never uses more,
-because it measures its own CPU time. Like all children of a `ProcessGroup`, it ends with its parent.
+If permitted (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it preempts everything, even a real-time control loop
+(ros2_control's has priority 50), like a neighbour on the same machine; otherwise it competes, and gets less on a busy
+CPU. It never uses more, because it measures its own CPU time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Fingerprint of a host and its software, and inherited settings that affect a run.
 
-Measured processes would inherit coverage tools and debuggers of the tests. Variables of the tests are withheld from all
-child processes. Variables that may be meant for the measured programs are passed on and recorded; differences between
-two runs are reported.
+Variables of the tests, such as those of coverage tools and debuggers, are withheld from all child processes. Variables
+that may be meant for the measured programs are passed on and recorded, and differences between two runs are reported.
 """
 
 from __future__ import annotations

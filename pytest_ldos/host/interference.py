@@ -1,7 +1,6 @@
 """Interference with a measurement by other programs and the machine.
 
-A process that begins and ends between two readings is included: others' time is busy CPU time minus the
-measurement's. It is named after its parent, which inherits its time.
+Others' time is busy CPU time minus the measurement's, so that short processes are included, by their parents' names.
 
 Reference: ``proc(5)`` (``/proc/stat``); the kernel's ``Documentation/accounting/psi.rst``, ``cgroup-v2.rst``
 (``cpu.stat``) and ``Documentation/ABI/testing/sysfs-devices-system-cpu`` (``thermal_throttle``).

@@ -1,10 +1,9 @@
 """A program that ends a tree of processes when its owner has ended.
 
-``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard input ends (its
-owner closed it or died), until SIGINT or SIGTERM, or until the command ends. Then the command gets SIGINT, to end its
-processes in its own way. After PATIENCE_S seconds, all that remain get SIGINT, SIGTERM and SIGKILL, PATIENCE_S seconds
-each: a killed launcher leaves its processes, and one in a session of its own gets no signal of the group. So the keeper
-adopts orphans, and recognises its processes by descent and by the mark in their environment (`MARK_VARIABLE`).
+``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard input ends, until
+SIGINT or SIGTERM, or until the command ends. Then the command gets SIGINT; after PATIENCE_S seconds, all that remain
+get SIGINT, SIGTERM and SIGKILL, PATIENCE_S seconds each. A killed launcher leaves its processes, and one in a session
+of its own gets no signal of the group: the keeper adopts orphans, and finds its processes also by `MARK_VARIABLE`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """CPU time, peak memory, context switches and page faults of processes during a time span.
 
-A process that began within the span counts completely. One that ended within it counts up to its end, if the kernel
-reports exits: that needs ``CAP_NET_ADMIN``, the initial user and PID namespaces, and Linux 5.19, whose records have
-the pid of a thread's process. The peak of memory is reset when the span begins.
+A process that ended within the span counts up to its end if the kernel reports exits: that needs ``CAP_NET_ADMIN``, the
+initial user and PID namespaces, and Linux 5.19, whose records have the pid of a thread's process.
 
 Reference: ``proc(5)``; ``clock_getcpuclockid(3)``; Linux ``Documentation/accounting/taskstats.rst``.
 """
@@ -14,7 +13,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -232,7 +231,7 @@ _NOTHING: Final = _Process("", 0, 0, 0, 0, 0)
 _NO_THREAD: Final = ThreadUse(name="", cpu_ns=0, switches=0, faults=0)
 
 
-class ResourceMeter(AbstractContextManager["ResourceMeter"]):
+class ResourceMeter(ExitStack):
     """Measures resource use from its creation until it is closed.
 
     Args:
@@ -241,9 +240,10 @@ class ResourceMeter(AbstractContextManager["ResourceMeter"]):
     """
 
     def __init__(self, processes: Callable[[], Names], all_processes: Callable[[], Names] = dict) -> None:
+        super().__init__()
         self._processes = processes
         self._all_processes = all_processes
-        self._ends = TaskExits()
+        self._ends = self.enter_context(TaskExits())
         self._exits: list[TaskExit] = []
         named = processes()
         self._named = frozenset(named)
@@ -317,12 +317,6 @@ class ResourceMeter(AbstractContextManager["ResourceMeter"]):
                 )
             )
         return found
-
-    def close(self) -> None:
-        self._ends.close()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _name_of(pid: int | None, names: Names, parents: Mapping[int, int]) -> str | None:

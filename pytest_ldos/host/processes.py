@@ -1,9 +1,8 @@
 """Child processes that end with their parent, with their names, output and exit status.
 
-Children share the caller's session, hence its scheduler group (see `host.cpu`): a stressor competes with
-the stack like processes of one terminal. On demand each child has its own session; to share one, let a child
-start the others. Children die with their parent (``setpriv --pdeathsig``), even if it is killed. If the parent
-dies before they have requested the signal, they find another parent and do not begin.
+Children share the caller's session, hence its scheduler group (see `host.cpu`), so that a stressor competes with the
+stack like processes of one terminal; on demand each child has its own session. Children die with their parent
+(``setpriv --pdeathsig``), even if it is killed, and do not begin if it died before they requested that.
 """
 
 from __future__ import annotations

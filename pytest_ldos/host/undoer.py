@@ -1,9 +1,8 @@
 """Actions that undo changes of this machine, and a program that executes them when their owner has ended.
 
-``python -m pytest_ldos.host.undoer OWNER_PID`` reads actions from its standard input, one JSON object a line, and
-answers each with ``registered``. On request (``{"undo": true}``), at the end of standard input, at the owner's death
-or on SIGTERM, it executes all of them, the last first, prints a JSON list of the failures, and exits. It also polls a
-descriptor of the owner, because a forked child of the owner may still hold the pipe.
+``python -m pytest_ldos.host.undoer OWNER_PID`` reads actions, one JSON object a line, and answers each with
+``registered``. On request (``{"undo": true}``), at the end of standard input, at the owner's death (a forked child may
+still hold the pipe) or on SIGTERM, it executes them, the last first, prints a JSON list of the failures, and exits.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean
@@ -111,6 +111,13 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     is_detail: bool = False
+
+    @classmethod
+    def of(
+        cls, columns: str, rows: Iterable[tuple[Cell, ...]], *, name: str, title: str, is_detail: bool = False
+    ) -> Self:
+        """Builds a table with the columns of a text; see `columns_of`."""
+        return cls(name=name, title=title, columns=columns_of(columns), rows=tuple(rows), is_detail=is_detail)
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -1,7 +1,7 @@
 """A process that exchanges messages on one rung of the ladder, once for each line that it reads (see `answer_lines`).
 
-Its settings are ``rung``, ``match_s`` and the fields of `Plan`; its answers are the fields of `ladder.Exchange`.
-Both are those of the ROS workspace's ``cost_ladder``.
+Settings (``rung``, ``match_s``, the fields of `Plan`) and answers (those of `ladder.Exchange`) are those of the ROS
+workspace's ``cost_ladder``.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ from pytest_ldos.instruments.study import (
     Study,
     Table,
     cells_of,
-    columns_of,
 )
 from pytest_ldos.measure.metrics.model import Metric
 
@@ -150,12 +149,8 @@ def _table(
     climb: Climb, name: str, title: str, columns: str, cells: Callable[[Climb, Rung], tuple[Cell, ...]]
 ) -> Table:
     label = climb.layer.label
-    return Table(
-        name=f"{name}_{label.replace(' ', '_')}",
-        title=f"{label}: {title}",
-        columns=columns_of(f"rung, {columns}"),
-        rows=tuple((TITLES[rung], *cells(climb, rung)) for rung in climb.rounds),
-    )
+    rows = ((TITLES[rung], *cells(climb, rung)) for rung in climb.rounds)
+    return Table.of(f"rung, {columns}", rows, name=f"{name}_{label.replace(' ', '_')}", title=f"{label}: {title}")
 
 
 def _cost_cells(climb: Climb, rung: Rung, *, quantity: str, seed: Mapping[Rung, float]) -> tuple[Cell, ...]:

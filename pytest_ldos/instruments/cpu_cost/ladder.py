@@ -6,7 +6,7 @@ Reference: the seed `ros2_performance` (its table of binaries, and of CPU cycles
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -173,12 +173,9 @@ def _counted(event: Event, pid: int) -> Iterator[Callable[[], int | None]]:
         threads = [thread.id for thread in psutil.Process(pid).threads()]
     except psutil.NoSuchProcess:
         threads = [pid]
-    counters = Counters(event, threads)
-    before = counters.read()
-    try:
+    with closing(Counters(event, threads)) as counters:
+        before = counters.read()
         yield lambda: None if before is None else (counters.read() or 0) - before
-    finally:
-        counters.close()
 
 
 def why_not_counted(event: Event, pid: int) -> str:

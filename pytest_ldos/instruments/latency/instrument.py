@@ -1,8 +1,8 @@
 """DDS latency: interleaved rounds of all cases and programs, among them Cyclone DDS's own benchmark ddsperf.
 
 ``[17] 2.001  host:18 size 1036 mean 9.386us min 7.441us 50% 9.208us 90% 10.21us 99% 28.137us max 3622.01us cnt 52896``:
-process, seconds since it began, peer, size of the message, and percentiles of the last second's first 20 000
-round trips, halved; ``cnt`` counts all. The first line printed may also cover the seconds in which peers were found.
+process, seconds since its start, peer, size, and percentiles of the last second's first 20 000 round trips, halved;
+``cnt`` counts all. The first line may also cover the seconds in which peers were found.
 """
 
 from __future__ import annotations

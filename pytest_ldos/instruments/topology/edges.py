@@ -1,7 +1,6 @@
 """Messages of a topology's edges (topic → node): on time, late, too late and lost.
 
-Reference: seed of this instrument, iRobot's topology benchmark: *too late* above ``min(period, 50 ms)``, *late* above
-``min(20 % of the period, 5 ms)``, *lost* by numbers that were skipped.
+Reference: seed of this instrument, iRobot's topology benchmark, and its limits of lateness (`Limits`).
 """
 
 from __future__ import annotations

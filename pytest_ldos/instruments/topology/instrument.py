@@ -38,8 +38,8 @@ from pytest_ldos.instruments.study import (
     Shape,
     Study,
     Table,
-    columns_of,
 )
+from pytest_ldos.instruments.topology.edges import Recorded
 from pytest_ldos.instruments.topology.presentation import (
     MOST_EVENTS,
     figures_of_study,
@@ -54,7 +54,6 @@ from pytest_ldos.robot.topology.conversation import Processes
 from pytest_ldos.robot.topology.located_json import read_located, read_source
 from pytest_ldos.robot.topology.model import Topology, read_topology
 
-_TABLE: Final = "target"
 MET: Final = "passed"
 MISSED: Final = "failed"
 UNKNOWN: Final = "not measured"
@@ -142,9 +141,8 @@ def judge_target(target: Target, analysis: Analysis) -> list[Limit]:
 
 
 def target_table(target: Target, judged: Sequence[Limit]) -> Table:
-    columns = columns_of("limit, measured, at_most, verdict")
-    rows = tuple((each.name, _whole(each.measured), _whole(each.most), each.verdict) for each in judged)
-    return Table(name=_TABLE, title=f"Target {target.name}", columns=columns, rows=rows)
+    rows = ((each.name, _whole(each.measured), _whole(each.most), each.verdict) for each in judged)
+    return Table.of("limit, measured, at_most, verdict", rows, name="target", title=f"Target {target.name}")
 
 
 def _whole(value: float | None) -> Cell:
@@ -216,7 +214,8 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
     analysis = analyse(topology, starts, spec.limits, case=case, rounds=spec.rounds, cores=cores)
     if spec.log:
         write_log(analysis, Path(spec.log))
-    study = Study(
+    judged = [] if target is None else judge_target(target, analysis)
+    return Study(
         instrument=INSTRUMENT.name,
         name=f"topology-{_NO_WORD.sub('_', topology.name)}",
         layer=str(spec.layer),
@@ -230,12 +229,12 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
         },
         quantities=QUANTITIES,
         rounds=analysis.rounds,
-        tables=tables_of(analysis),
-        figures=figures_of_study(analysis),
-        notes=(*find_shortfalls(topology, starts), *_notes(topology, spec, analysis)),
+        tables=(*([] if target is None else [target_table(target, judged)]), *tables_of(analysis)),
+        figures=(*target_figures(judged), *figures_of_study(analysis)),
+        notes=tuple(_notes(topology, spec, analysis, starts, target)),
         versions=_versions(spec),
+        missed=tuple(each.name for each in judged if each.verdict != MET),
     )
-    return study if target is None else _with_target(study, topology, target, analysis)
 
 
 def case_of(topology: Topology, spec: TopologySpec) -> str:
@@ -251,7 +250,12 @@ def case_of(topology: Topology, spec: TopologySpec) -> str:
     return ", ".join([*parts, *(["intra-process"] if spec.intra_process else [])])
 
 
-def _notes(topology: Topology, spec: TopologySpec, analysis: Analysis) -> Iterator[str]:
+def _notes(
+    topology: Topology, spec: TopologySpec, analysis: Analysis, starts: Sequence[Recorded], target: Target | None
+) -> Iterator[str]:
+    if target is not None and target.differs_from(topology):
+        yield f"the target {target.name} was made for {target.topology_file}, not for {topology.name}"
+    yield from find_shortfalls(topology, starts)
     if len(analysis.events) > MOST_EVENTS:
         yield f"only the first {MOST_EVENTS} of {len(analysis.events)} events are shown; the log has all"
     if spec.layer is Kind.EMBEDDED:
@@ -263,18 +267,6 @@ def _notes(topology: Topology, spec: TopologySpec, analysis: Analysis) -> Iterat
             yield "executor_id counts for rclcpp only: nodes of one process of the embedded layer share an executor"
     if spec.processes is Processes.NODE:
         yield "memory is the sum over processes: what they share counts for each"
-
-
-def _with_target(study: Study, topology: Topology, target: Target, analysis: Analysis) -> Study:
-    judged = judge_target(target, analysis)
-    other = f"the target {target.name} was made for {target.topology_file}, not for {topology.name}"
-    return replace(
-        study,
-        tables=(target_table(target, judged), *study.tables),
-        figures=(*target_figures(judged), *study.figures),
-        missed=tuple(each.name for each in judged if each.verdict != MET),
-        notes=(*([other] if target.differs_from(topology) else []), *study.notes),
-    )
 
 
 def _middleware(spec: TopologySpec) -> str:

@@ -1,7 +1,4 @@
-"""Tables and figures of a topology, and text files in the seed's format.
-
-Reference: seed of this instrument, "Output".
-"""
+"""Tables and figures of a topology, and text files in the format of the seed (its "Output")."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.files import require_writable_file, writing
-from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, columns_of
+from pytest_ldos.instruments.study import Axis, Cell, Curve, Figure, Point, Table
 from pytest_ldos.instruments.topology.edges import EdgeFigures
-from pytest_ldos.instruments.topology.rounds import MEAN, P99, Analysis, Usage
+from pytest_ldos.instruments.topology.rounds import MEAN, MEMORY, P99, Analysis, Usage
 
 MOST_EVENTS: Final = 5000  # largest number of events in a table; the log has all
 _MB: Final = 1024 / 1e6  # megabytes per KiB
@@ -42,31 +39,23 @@ def figures_of_study(analysis: Analysis) -> tuple[Figure, ...]:
     )
 
 
-_COUNTS: Final = tuple(Column(name=name) for name in ("received", "late", "too_late", "lost"))
-_LATENCIES: Final = tuple(Column(name=name, unit="µs") for name in ("mean", "sd", "min", "max", "p99"))
+_NUMBERS: Final = "received, late, too_late, lost, mean [µs], sd [µs], min [µs], max [µs], p99 [µs]"
 _LEFT_OUT: Final = "mean, sd, min and max without what was too late"
 
 
 def _edges(analysis: Analysis) -> Table:
-    columns = (*columns_of("node, topic"), *_COUNTS, *_LATENCIES)
-    rows = tuple((each.edge.node, each.edge.topic, *_numbers(each)) for each in analysis.edges)
-    return Table(name="edges", title=f"What arrived ({_LEFT_OUT})", columns=columns, rows=rows)
+    rows = ((each.edge.node, each.edge.topic, *_numbers(each)) for each in analysis.edges)
+    return Table.of(f"node, topic, {_NUMBERS}", rows, name="edges", title=f"What arrived ({_LEFT_OUT})")
 
 
 def _all(analysis: Analysis) -> Table:
-    columns = (
-        *columns_of("node, topic, kind, size [B]"),
-        *_COUNTS,
-        *_LATENCIES,
-        *columns_of("freq [Hz] declared, rate [Hz] received, duration [s]"),
-    )
-    title = f"Every edge in full ({_LEFT_OUT})"
     rows = []
     for each in analysis.edges:
         kind = "round trip" if each.edge.is_service else "message"
         edge = (each.edge.node, each.edge.topic, kind, each.edge.sources[0].size_bytes)
         rows.append((*edge, *_numbers(each), each.nominal_hz, each.rate_hz, each.duration_s))
-    return Table(name="latency_all", title=title, columns=columns, rows=tuple(rows), is_detail=True)
+    columns = f"node, topic, kind, size [B], {_NUMBERS}, freq [Hz] declared, rate [Hz] received, duration [s]"
+    return Table.of(columns, rows, name="latency_all", title=f"Every edge in full ({_LEFT_OUT})", is_detail=True)
 
 
 def _numbers(figures: EdgeFigures) -> tuple[Cell, ...]:
@@ -76,54 +65,40 @@ def _numbers(figures: EdgeFigures) -> tuple[Cell, ...]:
 
 def _totals(analysis: Analysis) -> Table:
     totals = analysis.totals
-    columns = columns_of(
-        "edges, received, mean [µs], late, late_share [%] late, too_late, too_late_share [%] too late, lost, "
-        "lost_share [%] lost"
-    )
     late = (totals.late, totals.late_percent, totals.too_late, totals.too_late_percent)
     row = (f"all {len(analysis.edges)}", totals.received, totals.mean_us, *late, totals.lost, totals.lost_percent)
-    return Table(name="latency_total", title="All edges together", columns=columns, rows=(row,))
+    late_columns = "late, late_share [%] late, too_late, too_late_share [%] too late"
+    columns = f"edges, received, mean [µs], {late_columns}, lost, lost_share [%] lost"
+    return Table.of(columns, [row], name="latency_total", title="All edges together")
 
 
 def _usage(analysis: Analysis) -> Table:
     """Returns a row per start; `resources` has the individual samples."""
-    columns = columns_of(
-        "start, cpu [%] CPU, most_cpu [%] most CPU, first_rss [MB] RSS at first, most_rss [MB] most RSS, "
-        "most_vsz [MB] most VSZ"
-    )
-    rows = tuple(
-        (
-            start + 1,
-            own[-1].cpu_percent,
-            max((each.cpu_now_percent for each in own if each.cpu_now_percent is not None), default=None),
-            own[0].rss_kb * _MB,
-            max(each.rss_kb for each in own) * _MB,
-            max(each.vsz_kb for each in own) * _MB,
-        )
-        for start, own in _by_start(analysis.usage)
-    )
-    return Table(name="usage", title="CPU time, of all cores, and memory of all processes", columns=columns, rows=rows)
+    rows = []
+    for start, own in _by_start(analysis.usage):
+        most = max((each.cpu_now_percent for each in own if each.cpu_now_percent is not None), default=None)
+        rss, vsz = [each.rss_kb * _MB for each in own], [each.vsz_kb * _MB for each in own]
+        rows.append((start + 1, own[-1].cpu_percent, most, rss[0], max(rss), max(vsz)))
+    memory = "first_rss [MB] RSS at first, most_rss [MB] most RSS, most_vsz [MB] most VSZ"
+    columns = f"start, cpu [%] CPU, most_cpu [%] most CPU, {memory}"
+    return Table.of(columns, rows, name="usage", title="CPU time, of all cores, and memory of all processes")
 
 
 def _resources(analysis: Analysis) -> Table:
-    sizes = ("arena", "in_use", "mmap", "rss", "vsz")
-    columns = (
-        *columns_of("start, time [ms], cpu [%] cpu since the start, cpu_now [%] cpu"),
-        *(Column(name=name, unit="MB") for name in sizes),
-    )
     rows = []
     for each in analysis.usage:
-        memory = (getattr(each, f"{name}_kb") * _MB for name in sizes)
+        memory = (getattr(each, name) * _MB for name in MEMORY)
         rows.append((each.start, each.time_ms, each.cpu_percent, each.cpu_now_percent, *memory))
+    sizes = ", ".join(f"{name.removesuffix('_kb')} [MB]" for name in MEMORY)
+    columns = f"start, time [ms], cpu [%] cpu since the start, cpu_now [%] cpu, {sizes}"
     title = "CPU time, of all cores, and memory of all processes, moment by moment"
-    return Table(name="resources", title=title, columns=columns, rows=tuple(rows), is_detail=True)
+    return Table.of(columns, rows, name="resources", title=title, is_detail=True)
 
 
 def _events(analysis: Analysis) -> Table:
-    columns = columns_of("time [ms], caller, code, description")
     shown = analysis.events[:MOST_EVENTS]
-    rows = tuple((each.time_ms, each.caller, int(each.code), each.description) for each in shown)
-    return Table(name="events", title="Events", columns=columns, rows=rows, is_detail=True)
+    rows = ((each.time_ms, each.caller, int(each.code), each.description) for each in shown)
+    return Table.of("time [ms], caller, code, description", rows, name="events", title="Events", is_detail=True)
 
 
 def _by_start(usage: Sequence[Usage]) -> Iterator[tuple[int, list[Usage]]]:

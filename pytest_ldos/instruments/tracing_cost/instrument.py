@@ -74,7 +74,7 @@ class Overhead(Estimate):
 
 @dataclass(frozen=True)
 class PairedStarts:
-    """A start without and one with tracing, of the same pair."""
+    """A start without and one with tracing (or with two recorders), of the same pair."""
 
     plain: Start
     traced: Start
@@ -87,10 +87,12 @@ class PairedStarts:
         return found[0] / NS_PER_US, found[1] / NS_PER_US
 
 
-def pair_up(starts: Sequence[Start], mode: Mode) -> list[PairedStarts]:
+def pair_up(starts: Sequence[Start], mode: Mode, plain_mode: Mode = Mode.UNTRACED) -> list[PairedStarts]:
     """Pairs the successful starts of one layer by number."""
-    plain = {start.pair: start for start in starts if start.mode is Mode.UNTRACED and not start.failure}
-    traced = {start.pair: start for start in starts if start.mode is mode and not start.failure}
+    plain, traced = (
+        {start.pair: start for start in starts if start.mode is each and not start.failure}
+        for each in (plain_mode, mode)
+    )
     return [PairedStarts(plain[number], traced[number]) for number in sorted(plain.keys() & traced.keys())]
 
 
@@ -135,12 +137,11 @@ _COLUMNS: Final = columns_of(
 )
 """The last two columns are the seed's, which measured only LTTng and has a target only for rclcpp."""
 
-_TRACEPOINT_COLUMNS: Final = columns_of(
+_TRACEPOINT_COLUMNS: Final = (
     "layer, recording, time_per_call±call [ns] a call, seed [ns] seed's, per_message recorded a message, "
     "sum_per_message [µs] these together, lost events lost"
 )
-_AGAINST_COLUMNS: Final = columns_of("layer, of, lttng [µs] LTTng, ebpf [µs] eBPF, more±more [µs] eBPF takes more")
-_RECORDED: Final = (Mode.LTTNG, Mode.EBPF)
+_AGAINST_COLUMNS: Final = "layer, of, lttng [µs] LTTng, ebpf [µs] eBPF, more±more [µs] eBPF takes more"
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,12 @@ def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table
             pairs = pair_up(traced.starts, mode)
             if any(pair.traced.cases for pair in pairs):
                 yield _overheads(traced.layer, mode, pairs, cases)
-    rows = tuple(row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
+    rows = (row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
     title = "a tracepoint, in a loop of calls (means of starts, 95 % intervals)"
-    yield Table(name="tracepoints", title=title, columns=_TRACEPOINT_COLUMNS, rows=rows)
+    yield Table.of(_TRACEPOINT_COLUMNS, rows, name="tracepoints", title=title)
     if against := tuple(row for traced in layers for row in _against_rows(traced, cases)):
         title = "eBPF against LTTng: the same calls recorded (means of turns, 95 % intervals)"
-        yield Table(name="ebpf_against_lttng", title=title, columns=_AGAINST_COLUMNS, rows=against)
+        yield Table.of(_AGAINST_COLUMNS, against, name="ebpf_against_lttng", title=title)
 
 
 def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Table:
@@ -214,16 +215,14 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
 
 
 def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell, ...]]:
-    lttng, ebpf = ({start.pair: start for start in traced.of(mode) if not start.failure} for mode in _RECORDED)
-    turns = [(lttng[number], ebpf[number]) for number in sorted(lttng.keys() & ebpf.keys())]
-    timed = [pair for pair in turns if all(start.tracepoint_ns for start in pair)]
-    if timed:
-        calls_us = [tuple(median(start.tracepoint_ns) / NS_PER_US for start in pair) for pair in timed]
+    turns = pair_up(traced.starts, Mode.EBPF, Mode.LTTNG)
+    calls_ns = [(pair.plain.tracepoint_ns, pair.traced.tracepoint_ns) for pair in turns]
+    calls_us = [tuple(median(each) / NS_PER_US for each in pair) for pair in calls_ns if all(pair)]
+    if calls_us:
         more = Estimate.of_mean([ebpf_us - lttng_us for lttng_us, ebpf_us in calls_us])
         yield (traced.layer.label, "a call", *map(fmean, zip(*calls_us, strict=True)), *cells_of(more))
     for name, center in (("a message, mean", mean_of), ("a message, median", median_of)):
-        pairs = [PairedStarts(*pair) for pair in turns]
-        found = overhead_of(pairs, cases, center)
+        found = overhead_of(turns, cases, center)
         if found is not None:
             yield (traced.layer.label, name, None, None, *cells_of(found))
 

@@ -1,9 +1,7 @@
 """Latencies with and without recording, from fresh processes, interleaved, with a proof of the recording.
 
-Every hit of a uprobe traps into the kernel, which writes a record; bpftrace prints it as a line: time, thread,
-function, first argument.
-
-Reference: ``bpftrace(8)``; uprobes need root, a kernel with ``CONFIG_UPROBE_EVENTS`` and ``CONFIG_BPF_EVENTS``.
+Reference: ``bpftrace(8)``, which prints a line per hit of a uprobe: time, thread, function, first argument; uprobes
+need root, a kernel with ``CONFIG_UPROBE_EVENTS`` and ``CONFIG_BPF_EVENTS``.
 """
 
 from __future__ import annotations
