@@ -49,19 +49,12 @@ class Fingerprint:
     @property
     def host_class(self) -> str:
         """Name of the folder of this class's baselines."""
-        parts = (
-            self.cpu_model,
-            f"{self.cores}-cores",
-            f"smt-{self.smt}",
-            f"governor-{self.governor}",
-            f"turbo-{self.turbo}",
-            self.rmw,
-        )
+        settings = (f"smt-{self.smt}", f"governor-{self.governor}", f"turbo-{self.turbo}")
+        parts = (self.cpu_model, f"{self.cores}-cores", *settings, self.rmw)
         return "_".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
 
 
 def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
-    """Takes this machine's current fingerprint."""
     model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read_setting(_CPU_INFO), re.MULTILINE)
     return Fingerprint(
         cpu_model=model.group(1).strip() if model else platform.machine(),

@@ -34,20 +34,9 @@ _OF_THREAD, _STATISTICS = 4, 3
 _NESTED: Final = 0x8000
 _KIB: Final = 1024
 
-_FIELDS: Final = {
-    "cpu_ns": ("=Q", 72),
-    "pid": ("=I", 128),
-    "parent": ("=I", 132),
-    "minor_faults": ("=Q", 168),
-    "major_faults": ("=Q", 176),
-    "peak_kib": ("=Q", 200),
-    "voluntary": ("=Q", 272),
-    "involuntary": ("=Q", 280),
-    "process": ("=I", 368),
-}
-"""Format and offset in ``struct taskstats``, which the kernel extends only at its end."""
-_SHORTEST: Final = 372
-_NAME: Final = slice(80, 112)
+_TASKSTATS: Final = struct.Struct("=72xQ32s16x2I32x2Q16xQ64x2Q80xI")
+"""Begin of ``struct taskstats``, which the kernel extends only at its end: CPU time, name, thread, parent, minor and
+major faults, peak of memory, voluntary and involuntary switches, process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,18 +134,18 @@ def _parse_exits(message: bytes) -> Iterator[TaskExit]:
     for kind, nested in _attributes(message[20:]):
         if kind == _OF_THREAD:
             for inner, record in _attributes(nested):
-                if inner != _STATISTICS or len(record) < _SHORTEST:
+                if inner != _STATISTICS or len(record) < _TASKSTATS.size:
                     continue
-                found = {name: int(struct.unpack_from(form, record, at)[0]) for name, (form, at) in _FIELDS.items()}
+                cpu_ns, name, tid, parent, minor, major, peak_kib, *switches, pid = _TASKSTATS.unpack_from(record)
                 yield TaskExit(
-                    tid=found["pid"],
-                    name=record[_NAME].split(b"\0")[0].decode("utf-8", "replace"),
-                    pid=found["process"],
-                    parent=found["parent"],
-                    cpu_ns=found["cpu_ns"],
-                    switches=found["voluntary"] + found["involuntary"],
-                    faults=found["minor_faults"] + found["major_faults"],
-                    peak_bytes=found["peak_kib"] * _KIB,
+                    tid=tid,
+                    name=name.split(b"\0")[0].decode("utf-8", "replace"),
+                    pid=pid,
+                    parent=parent,
+                    cpu_ns=cpu_ns,
+                    switches=sum(switches),
+                    faults=minor + major,
+                    peak_bytes=peak_kib * _KIB,
                 )
 
 

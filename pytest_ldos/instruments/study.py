@@ -53,6 +53,11 @@ def cells_of(found: Estimate | None) -> tuple[Cell, Cell, Cell]:
 T = TypeVar("T")
 
 
+def alternate(items: Sequence[T], number: int) -> Sequence[T]:
+    """Returns the items, reversed in every second pass, so that drift affects all of them alike."""
+    return items if number % 2 == 0 else items[::-1]
+
+
 def setting(value: T, /, meaning: str, *flags: str, is_path: bool = False, default: T | None = None) -> T:
     """A described field of an instrument's spec with a default value; for the other arguments see `described`."""
     return field(default=value, metadata=described(meaning, *flags, is_path=is_path, default=default))
@@ -232,8 +237,6 @@ class Study:
 
 
 class Progress(Protocol):
-    """Receives the progress of a measurement."""
-
     def expect(self, steps: int) -> None:
         """Announces the largest number of remaining steps."""
 

@@ -21,7 +21,7 @@ from pytest_ldos.host.kept import AnsweringChild, ChildFailed, attempt, whole
 from pytest_ldos.host.processes import Child
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.instruments.cost_layers import MATCH_S, Layer, LayersSpec, await_match, leaving_no_memory
-from pytest_ldos.instruments.study import Progress, setting
+from pytest_ldos.instruments.study import Progress, alternate, setting
 
 
 class Rung(StrEnum):
@@ -223,13 +223,9 @@ class Ladder:
                 yield from self._rounds(children, start)
 
     def _rounds(self, children: dict[Rung, AnsweringChild | str], start: int) -> Iterator[RungRound]:
-        """Reverses the order of the rungs on every second pass, so that drift affects all rungs alike.
-
-        A failed process is not used again, because a later answer could belong to an earlier request.
-        """
+        """Yields the rounds of a start; does not use a failed process again, which could answer an earlier request."""
         for number in range(self.spec.rounds):
-            rungs = self.spec.chosen_rungs
-            for rung in rungs if (start + number) % 2 == 0 else reversed(rungs):
+            for rung in alternate(self.spec.chosen_rungs, start + number):
                 child, limit_s = children[rung], self.spec.seconds + _GRACE_S
                 result = child if isinstance(child, str) else attempt(partial(make_exchange, child, limit_s=limit_s))
                 if isinstance(result, str):
@@ -252,14 +248,5 @@ class Ladder:
                 child.await_end()
 
     def _settings(self, rung: Rung) -> Mapping[str, str | int | float]:
-        spec = self.spec
-        return {
-            "rung": str(rung),
-            "match_s": MATCH_S,
-            "topics": spec.topics,
-            "subscribers": spec.subscribers,
-            "nodes": spec.nodes,
-            "rate_hz": spec.rate_hz,
-            "size_bytes": spec.size_bytes,
-            "ticks": spec.ticks,
-        }
+        names = ("topics", "subscribers", "nodes", "rate_hz", "size_bytes", "ticks")
+        return {"rung": str(rung), "match_s": MATCH_S, **{name: getattr(self.spec, name) for name in names}}

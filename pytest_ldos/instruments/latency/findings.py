@@ -54,11 +54,6 @@ class Percentiles:
             high=float(times_ns.max()) / _NS_PER_US,
         )
 
-    def times(self, factor: float) -> Percentiles:
-        p999 = None if self.p999 is None else self.p999 * factor
-        scaled = {name: getattr(self, name) * factor for name in ("low", "mean", "p50", "p90", "p99", "high")}
-        return replace(self, p999=p999, **scaled)
-
 
 def combine(parts: Sequence[Percentiles]) -> Percentiles:
     """Combines one or more rounds: medians of their percentiles, mean of all times, minimum and maximum."""

@@ -47,7 +47,7 @@ from pytest_ldos.instruments.latency.spec import (
     why_no_priority,
 )
 from pytest_ldos.instruments.latency.tables import figures_of, tables_of
-from pytest_ldos.instruments.study import Instrument, Progress, Study
+from pytest_ldos.instruments.study import Instrument, Progress, Study, alternate
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.scenario.loads import Reliability
 
@@ -67,10 +67,10 @@ class DdsperfUnreadable(Exception): ...
 
 @dataclass(frozen=True)
 class Second:
-    """Percentiles of halved round-trip times, in a line printed `at_s` after the start."""
+    """Percentiles of round trips, in a line printed `at_s` after the start."""
 
     at_s: float
-    half: Percentiles
+    round_trip: Percentiles
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,12 @@ def parse_ddsperf(text: str) -> DdsperfOutput:
 
 def _second(match: re.Match[str]) -> Second:
     at_s, *times, count = match.groups()
-    values = [float(number) * _UNITS[unit] for number, unit in zip(times[::2], times[1::2], strict=True)]
+    values = [2 * float(number) * _UNITS[unit] for number, unit in zip(times[::2], times[1::2], strict=True)]
     mean, low, p50, p90, p99, high = values
     if not (low <= p50 <= p90 <= p99 <= high and low <= mean <= high and int(count) > 0):
         raise DdsperfUnreadable(f"ddsperf printed {quoted(match.string)}, which makes no sense")
-    half = Percentiles(count=int(count), low=low, mean=mean, p50=p50, p90=p90, p99=p99, p999=None, high=high)
-    return Second(float(at_s), half)
+    found = Percentiles(count=int(count), low=low, mean=mean, p50=p50, p90=p90, p99=p99, p999=None, high=high)
+    return Second(float(at_s), found)
 
 
 FIXED_BYTES: Final = 12  # number, key and length in a message, which ddsperf's sizes include
@@ -119,14 +119,13 @@ def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: 
         return Exchange(case=case, block=block, failure=str(failed))
     finally:
         group.stop()
-    # The halves become whole round trips.
     counted = found.seconds[1:] or found.seconds
     begin_s = found.seconds[0].at_s if len(found.seconds) > 1 else counted[0].at_s - 1
-    total = sum(each.half.count for each in counted)
+    total = sum(each.round_trip.count for each in counted)
     return Exchange(
         case=case,
         block=block,
-        round_trip=combine([each.half for each in counted]).times(2),
+        round_trip=combine([each.round_trip for each in counted]),
         sent=total + found.lost,
         lost=found.lost,
         per_second=total / max(counted[-1].at_s - begin_s, 1e-3),
@@ -162,10 +161,9 @@ def _run_ddsperf(case: Case, spec: LatencySpec, group: ProcessGroup, domain: int
 
 
 def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterator[Exchange]:
-    """Measures every case once per block, in reversed order in every second, so that drift affects all cases alike."""
     progress.expect(len(cases) * site.spec.rounds)
     for block in range(site.spec.rounds):
-        for case in cases if block % 2 == 0 else reversed(cases):
+        for case in alternate(cases, block):
             progress.doing(f"round {block + 1} of {site.spec.rounds}: {case.program}, {case.words}")
             found = measure_round(case, site, block=block)
             if found.failure:

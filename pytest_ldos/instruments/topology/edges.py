@@ -49,10 +49,6 @@ class Recorded:
     resources: Mapping[str, tuple[ResourceSample, ...]]
     failure: str = ""
 
-    @property
-    def duration_ns(self) -> int:
-        return self.end_ns - self.start_ns
-
 
 Numbers = NDArray[np.int64]
 
@@ -94,7 +90,7 @@ class Gap:
 
 
 def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
-    """Yields the gaps in the messages of one sender, numbered from 0; if it is known how many it sent, also at the end.
+    """Yields the gaps in the messages of one sender, numbered from 0; with the number `sent`, also that at the end.
 
     Messages keep their order on a topic, so that a number above the expected one reveals a loss.
     """
@@ -128,10 +124,6 @@ class Edge:
     topic: str
     sources: tuple[Source, ...]
     is_service: bool = False
-
-    @property
-    def label(self) -> str:
-        return f"{self.topic}->{self.node}"
 
 
 def edges_of(topology: Topology) -> list[Edge]:

@@ -146,7 +146,6 @@ def target_table(target: Target, judged: Sequence[Limit]) -> Table:
 
 
 def _whole(value: float | None) -> Cell:
-    """Rounds large numbers to integers."""
     return round(value) if value is not None and value >= 1000 else value
 
 

@@ -207,7 +207,7 @@ def find_events(recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, or
 
 
 def _of_flow(flow: Flow, limits: Limits, recorded: Recorded, origin_ns: int) -> Iterator[Event]:
-    caller, period_ns = flow.edge.label, flow.source.period_ns
+    caller, period_ns = f"{flow.edge.topic}->{flow.edge.node}", flow.source.period_ns
     latency_ns = flow.latency_ns
     for code, which, limit_ns, words in (
         (Code.LATE, limits.late(latency_ns, period_ns), limits.late_ns(period_ns), "late"),
@@ -241,7 +241,7 @@ def find_shortfalls(topology: Topology, starts: Sequence[Recorded]) -> Iterator[
     short = []
     for number, period_ns, name in senders:
         # The first message is due one period after the start.
-        due = sum(max(0, each.duration_ns // period_ns - 1) for each in whole)
+        due = sum(max(0, (each.end_ns - each.start_ns) // period_ns - 1) for each in whole)
         sent = sum(each.sent.get(number, 0) for each in whole)
         if sent < _KEPT * due:
             short.append((sent / due, f"{name} sent {sent} of {due}"))

@@ -24,7 +24,7 @@ from pytest_ldos.host.kept import AnsweringChild, ChildFailed, summary_of, whole
 from pytest_ldos.host.processes import Child, ProcessGroup, comes_true, quoted
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.instruments.cost_layers import MATCH_S, Kind, Layer, await_match, leaving_no_memory
-from pytest_ldos.instruments.study import Progress
+from pytest_ldos.instruments.study import Progress, alternate
 from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.record.protocol import Recorder
@@ -317,10 +317,10 @@ class Pairs:
     progress: Progress
 
     def measure(self) -> Iterator[Start]:
-        """Starts a process for each mode; every second pass is reversed, so that drift affects all modes alike."""
+        """Yields a start for each mode in each pass."""
         block = self.first_block
         for pair in range(self.spec.starts):
-            for mode in self.modes if pair % 2 == 0 else reversed(self.modes):
+            for mode in alternate(self.modes, pair):
                 self.progress.doing(f"{self.layer.label}, {TITLES[mode]}, {pair + 1} of {self.spec.starts}")
                 yield self._measure(Start(self.layer, mode, pair, block))
                 self.progress.step()
@@ -360,7 +360,7 @@ class Pairs:
     def _ask_all(self, start: Start, child: AnsweringChild) -> None:
         """Runs all exchanges, then times tracepoints, which may fill the buffers."""
         if exchanges_under(start.mode, self.layer):
-            cases = self.spec.cases if start.pair % 2 == 0 else tuple(reversed(self.spec.cases))
+            cases = alternate(self.spec.cases, start.pair)
             start.warm_up = len(self._exchange(child, cases[0], _WARM_UP_MESSAGES).latencies_ns)
             for case in cases:
                 start.cases[case] = self._exchange(child, case, self.spec.ticks(case))
