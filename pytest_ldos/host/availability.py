@@ -87,7 +87,6 @@ _THEIR_NEEDS: Final = {"lark": "python3-lark", "yaml": "python3-yaml", "packagin
 
 _INSTALLED: Final = "opt/ros"
 _PACKAGES: Final = "share/ament_index/resource_index/packages"
-_RMW_PREFIX: Final = "rmw_"
 _NOT_RMW: Final = frozenset(
     {"rmw_implementation", "rmw_implementation_cmake", "rmw_dds_common", "rmw_fastrtps_shared_cpp"}
 )
@@ -188,7 +187,7 @@ def chosen_rmw(environment: Mapping[str, str] | None = None) -> str:
 
 
 def installed_rmws(environment: Mapping[str, str] | None = None) -> list[str]:
-    names = {file.name for prefix in ros_prefixes(environment) for file in (prefix / _PACKAGES).glob(f"{_RMW_PREFIX}*")}
+    names = {file.name for prefix in ros_prefixes(environment) for file in (prefix / _PACKAGES).glob("rmw_*")}
     return sorted(name for name in names - _NOT_RMW if name.endswith("_cpp"))
 
 

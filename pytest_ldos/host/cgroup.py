@@ -23,8 +23,6 @@ from pytest_ldos.host.undoer import RemoveCgroup, WriteSetting
 
 PERIOD_US: Final = 100_000  # the kernel's default period; each one begins with the full quota
 NAME: Final = "pytest-ldos-"
-_US_PER_S: Final = 1e6
-_NS_PER_S: Final = 1e9
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ class QuotaGroup:
     def read_throttling(self) -> Throttling:
         pairs = (line.split() for line in read_setting(self.folder / "cpu.stat").splitlines())
         values = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
-        seconds = values.get("throttled_usec", 0) / _US_PER_S + values.get("throttled_time", 0) / _NS_PER_S
+        seconds = values.get("throttled_usec", 0) / 1e6 + values.get("throttled_time", 0) / 1e9
         return Throttling(values.get("nr_periods", 0), values.get("nr_throttled", 0), seconds)
 
 

@@ -26,6 +26,7 @@ import psutil
 from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu import read_fields, read_setting
+from pytest_ldos.host.fingerprint import read_environment
 from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner
 
 TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")  # unit of the kernel's CPU times, s
@@ -99,12 +100,7 @@ def tree_of(top: int, processes: ProcessTimes, root: Path = Path("/")) -> set[Ke
 
 def is_owned(pid: int, owner: int, root: Path = Path("/")) -> bool:
     """True if a process inherited its owner's variable, in any session and also as an orphan."""
-    try:
-        with open(f"{root}/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - as above
-            entries = file.read().split(b"\0")
-    except OSError:
-        return False
-    prefix = f"{OWNER_VARIABLE}=".encode()
+    prefix, entries = f"{OWNER_VARIABLE}=".encode(), read_environment(pid, root)
     marks = (each.removeprefix(prefix).decode("ascii", "replace") for each in entries if each.startswith(prefix))
     return any(living_owner({OWNER_VARIABLE: each}) == owner for each in marks)
 

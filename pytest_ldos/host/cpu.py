@@ -18,12 +18,8 @@ from typing import Final
 import psutil
 
 UNKNOWN: Final = "unknown"
-NO_SCALING: Final = "none"
 SYSFS_CPU: Final = "sys/devices/system/cpu"
 SMT_CONTROL: Final = f"{SYSFS_CPU}/smt/control"
-_SMT_ACTIVE: Final = f"{SYSFS_CPU}/smt/active"
-_NO_TURBO: Final = f"{SYSFS_CPU}/intel_pstate/no_turbo"
-_BOOST: Final = f"{SYSFS_CPU}/cpufreq/boost"
 _FLAGS: Final = {"1": "on", "0": "off"}
 
 
@@ -37,7 +33,7 @@ class TurboSwitch:
 
 def read_smt(root: Path = Path("/")) -> str:
     """``on``, ``off`` or ``unknown``."""
-    return _FLAGS.get(read_setting(root / _SMT_ACTIVE), UNKNOWN)
+    return _FLAGS.get(read_setting(root / SYSFS_CPU / "smt/active"), UNKNOWN)
 
 
 def read_governors(root: Path = Path("/")) -> Mapping[str, str]:
@@ -48,7 +44,7 @@ def read_governors(root: Path = Path("/")) -> Mapping[str, str]:
 
 def read_governor(root: Path = Path("/")) -> str:
     """Governor of the first CPU; ``none`` without frequency scaling."""
-    return read_setting(root / SYSFS_CPU / "cpu0/cpufreq/scaling_governor") or NO_SCALING
+    return read_setting(root / SYSFS_CPU / "cpu0/cpufreq/scaling_governor") or "none"
 
 
 def read_turbo(root: Path = Path("/")) -> str:
@@ -62,7 +58,8 @@ def read_turbo(root: Path = Path("/")) -> str:
 
 def find_turbo_switch(root: Path = Path("/")) -> TurboSwitch | None:
     """Finds the switch; that of Intel's own driver has the opposite meaning."""
-    switches = (TurboSwitch(_NO_TURBO, off="1"), TurboSwitch(_BOOST, off="0"))
+    files = {"intel_pstate/no_turbo": "1", "cpufreq/boost": "0"}
+    switches = (TurboSwitch(f"{SYSFS_CPU}/{file}", off) for file, off in files.items())
     return next((switch for switch in switches if (root / switch.place).is_file()), None)
 
 
@@ -193,7 +190,6 @@ def _set(thread: Thread, cpus: Cpus) -> None:
 
 SWITCH: Final = "proc/sys/kernel/sched_autogroup_enabled"
 _V2_MOUNTS: Final = ("sys/fs/cgroup", "sys/fs/cgroup/unified")
-_V2_FILE: Final = "cpu.weight"
 
 
 @dataclass(frozen=True)
@@ -240,7 +236,7 @@ def _cpu_cgroup(pid: int, root: Path) -> str:
             return "" if group == "/" else group
         path = group
         while number == "0" and path.strip("/"):
-            if any((mount / path.lstrip("/") / _V2_FILE).is_file() for mount in mounts):
+            if any((mount / path.lstrip("/") / "cpu.weight").is_file() for mount in mounts):
                 return path
             path = path.rpartition("/")[0]
     return ""

@@ -19,8 +19,6 @@ import psutil
 
 from pytest_ldos.host.cpu import read_fields, read_governor, read_setting, read_smt, read_turbo
 
-_CPU_INFO: Final = Path("/proc/cpuinfo")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
@@ -55,7 +53,8 @@ class Fingerprint:
 
 
 def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
-    model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read_setting(_CPU_INFO), re.MULTILINE)
+    cpus = read_setting(Path("/proc/cpuinfo"))
+    model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", cpus, re.MULTILINE)
     return Fingerprint(
         cpu_model=model.group(1).strip() if model else platform.machine(),
         cores=os.cpu_count() or 1,
@@ -195,13 +194,13 @@ def _starts_a_tool(folder: str) -> bool:
 def pids_with(environment: Mapping[str, str]) -> list[int]:
     """Processes started with all these variables, except zombies and those of other users."""
     entries = {f"{name}={value}".encode() for name, value in environment.items()}
-    return [pid for pid in psutil.pids() if _has(pid, entries)]
+    return [pid for pid in psutil.pids() if entries <= read_environment(pid)]
 
 
-def _has(pid: int, entries: set[bytes]) -> bool:
-    """True if the process has all entries; the environments of zombies are empty, those of other users unreadable."""
+def read_environment(pid: int, root: Path = Path("/")) -> set[bytes]:
+    """Variables that a process was started with; empty for zombies and for processes of other users."""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - a thousand times a second at the end
-            return entries <= set(file.read().split(b"\0"))
+        with open(f"{root}/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - a thousand times a second at the end
+            return set(file.read().split(b"\0"))
     except OSError:
-        return False
+        return set()

@@ -175,7 +175,6 @@ def _numbers(words: list[str]) -> list[int]:
 
 
 _BRIEFLY_S: Final = 0.7  # resolves a share of the CPUs to 0.01
-_INTERPRETER: Final = "python"
 
 
 @dataclass(frozen=True)
@@ -246,7 +245,7 @@ class InterferenceMeter:
         programs: Counter[str] = Counter()
         for key, ticks in used.items():
             name = processes[key].name
-            if name.startswith(_INTERPRETER):
+            if name.startswith("python"):
                 command = read_setting(self._root / f"proc/{key[0]}/cmdline").rstrip("\0").split("\0")
                 name = name_of_command(command) or name
             programs[name] += ticks

@@ -27,7 +27,6 @@ LOCK_VARIABLE: Final = "LDOS_LOCK"  # environment variable with the name of anot
 _DEFAULT_NAME: Final = "ldos-measuring"
 _CREDENTIALS: Final = struct.Struct("3i")
 _LONGEST_NAME: Final = 107  # largest length of a socket's name in bytes
-_SOCKETS: Final = Path("/proc/net/unix")
 
 
 @contextmanager
@@ -85,7 +84,7 @@ def _sign_prefix(pid: int) -> str:
 def _read_sign(pid: int) -> str:
     prefix = _sign_prefix(pid).replace("\0", "@")
     with contextlib.suppress(OSError):
-        for line in _SOCKETS.read_text("ascii", "replace").splitlines():
+        for line in Path("/proc/net/unix").read_text("ascii", "replace").splitlines():
             _, found, what = line.partition(prefix)
             if found:
                 return one_line(what)

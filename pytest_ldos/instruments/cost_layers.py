@@ -36,7 +36,6 @@ MATCH_S: Final = 20.0  # time limit for publishers and subscribers to find each 
 _START_S: Final = 20.0  # time limit for the concurrent start of processes on a busy machine
 EMBEDDED_MIDDLEWARE: Final = "rmw_cyclonedds_cpp"
 EMBEDDED_MODULES: Final = ("cyclonedds", "rosbags")
-_EMBEDDED_VERSIONS: Final[tuple[str, ...]] = (*EMBEDDED_MODULES, "python", "pytest-ldos")
 
 
 class Layers(StrEnum):
@@ -169,7 +168,7 @@ def choose_layers(asked: Layers, rmws: Sequence[str], *, traced: bool = False) -
     if asked is not Layers.ROS2:
         if embedded.ok:
             versions = installed_here().versions
-            named = {name: versions[name] for name in _EMBEDDED_VERSIONS if name in versions}
+            named = {name: versions[name] for name in (*EMBEDDED_MODULES, "python", "pytest-ldos") if name in versions}
             layers.append(Layer(kind=Kind.EMBEDDED, middleware=EMBEDDED_MIDDLEWARE, versions=named))
         else:
             notes.append(f"the embedded layer was not measured: {embedded.reason}")

@@ -29,9 +29,7 @@ from pytest_ldos.instruments.latency.spec import NO_CPU, TASKSET, LatencySpec, P
 from pytest_ldos.robot.dds.domain import bound_to_loopback, loopback_config
 
 DDSPERF: Final = "ddsperf"
-DDSPERF_PACKAGE: Final = "cyclonedds-tools"
 ROUTER: Final = "iox-roudi"
-ROUTER_PACKAGE: Final = "iceoryx"
 
 _PACKAGE: Final = "cyclonedds"
 _BINDING: Final = re.compile(r"_clayer\..*\bso")
@@ -177,7 +175,7 @@ class Programs:
         if library is None:
             return Availability(False, "its library was not found")
         built = library.shares_memory
-        return find_programs([ROUTER], package=ROUTER_PACKAGE) if built.ok else built
+        return find_programs([ROUTER], package="iceoryx") if built.ok else built
 
 
 def find_all(spec: LatencySpec) -> Programs:
@@ -210,7 +208,7 @@ def find_all(spec: LatencySpec) -> Programs:
 
 
 def _add_ddsperf(libraries: dict[Program, Library], found: list[Program], notes: list[str], *, has_ours: bool) -> None:
-    able = find_programs([DDSPERF], package=DDSPERF_PACKAGE)
+    able = find_programs([DDSPERF], package="cyclonedds-tools")
     if not able.ok:
         notes.append(f"ddsperf was not measured: {able.reason} ({able.remedy})")
         return
