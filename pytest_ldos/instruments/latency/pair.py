@@ -135,15 +135,11 @@ def cyclone_commands(case: Case, site: Site, *, domain: int, folder: Path) -> Pa
         pong_cpu=spec.pong_cpu,
         samples=str(samples),
     )
-    if case.transport is Transport.ONE_PROCESS:
-        ping = _command(spec, replace(given, role=BOTH), (spec.ping_cpu, spec.pong_cpu))
-        pong = None
-    else:
-        ping = _command(spec, given, (spec.ping_cpu,))
-        pong = _command(spec, replace(given, role=PONG), (spec.pong_cpu,))
+    is_one = case.transport is Transport.ONE_PROCESS
+    cpus = (spec.ping_cpu, spec.pong_cpu) if is_one else (spec.ping_cpu,)
     return PairCommands(
-        ping=ping,
-        pong=pong,
+        ping=_command(spec, replace(given, role=BOTH) if is_one else given, cpus),
+        pong=None if is_one else _command(spec, replace(given, role=PONG), (spec.pong_cpu,)),
         environment=environment_of(case),
         samples=samples,
         must_share_memory=case.transport is Transport.SHARED_MEMORY,
@@ -197,9 +193,7 @@ def _environment(case: Case, domain: int, folder: Path) -> dict[str, str]:
         "RMW_IMPLEMENTATION": case.program.rmw,
         "ROS_DOMAIN_ID": str(domain),
         "ROS_LOG_DIR": str(folder / "ros"),
-        "ROS_STATIC_PEERS": "",
-        "ROS_DISCOVERY_SERVER": "",
-        "ROS_SUPER_CLIENT": "",
+        **dict.fromkeys(("ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER", "ROS_SUPER_CLIENT"), ""),
         "RCUTILS_LOGGING_USE_STDOUT": "0",
     }
     if case.program is Program.RCLCPP_CYCLONE:

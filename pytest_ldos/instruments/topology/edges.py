@@ -94,9 +94,9 @@ def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
 
     Messages keep their order on a topic, so that a number above the expected one reveals a loss.
     """
-    arrived = set(numbers.tolist())
-    expected = 0
-    for place, number in (*enumerate(numbers.tolist()), (None, sent or 0)):
+    arrived, expected = set(numbers.tolist()), 0
+    revealing: list[tuple[int | None, int]] = [*enumerate(numbers.tolist()), (None, sent or 0)]
+    for place, number in revealing:
         first = expected
         for each in range(expected, number + 1):
             if each in arrived or each == number:  # an overtaken message is not lost
