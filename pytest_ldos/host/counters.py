@@ -187,8 +187,7 @@ class OwnSwitchCounter:
         self._children = _of_ended_children()
 
     def counts(self) -> SwitchCounts:
-        own, ended = self._own.counts(), _since(self._children, _of_ended_children())
-        return SwitchCounts(own.voluntary + ended.voluntary, own.involuntary + ended.involuntary, None)
+        return self._own.counts() + _since(self._children, _of_ended_children())
 
 
 def _of_ended_children() -> SwitchCounts:

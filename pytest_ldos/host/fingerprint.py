@@ -130,11 +130,9 @@ _IS_PASSED_ON: Final = re.compile("|".join(map(translate, PASSED_ON))).match
 
 
 def pass_on(environment: Mapping[str, str], inherited: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment for processes, without inherited variables of `WITHHELD`.
+    """An environment for processes, without variables of `WITHHELD` that have the inherited value.
 
-    Args:
-        environment: the full environment; a value that differs from the inherited one was set on purpose and is kept.
-        inherited: the environment that it was derived from; by default that of this process.
+    A value that differs from that in `inherited` (by default the environment of this process) was set on purpose.
     """
     ours = os.environ if inherited is None else inherited
     kept = {name: value for name, value in environment.items() if not (_IS_WITHHELD(name) and ours.get(name) == value)}

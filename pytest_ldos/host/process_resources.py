@@ -221,11 +221,9 @@ _NO_THREAD: Final = ThreadUse(name="", cpu_ns=0, switches=0, faults=0)
 
 
 class ResourceMeter(ExitStack):
-    """Measures resource use from its creation until it is closed.
+    """Measures resource use from its creation until it is closed; at its beginning, the peaks of memory are reset.
 
-    Args:
-        processes: returns a stack's running processes, by pid; called at both ends of the span.
-        all_processes: the same including ended processes.
+    `processes` returns a stack's running processes, by pid, at both ends of the span; `all_processes` also ended ones.
     """
 
     def __init__(self, processes: Callable[[], Names], all_processes: Callable[[], Names] = dict) -> None:

@@ -65,11 +65,9 @@ def setting(value: T, /, meaning: str, *flags: str, is_path: bool = False, defau
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table; its name and unit are those in a Parquet file.
+    """A column of a table, also in a Parquet file; its title is by default the name with spaces.
 
-    Attributes:
-        unit: one of `units.UNITS`; empty for counts, ratios and words.
-        title: heading; by default the name with spaces.
+    The unit is one of `units.UNITS`, or empty for counts, ratios and words.
     """
 
     name: str

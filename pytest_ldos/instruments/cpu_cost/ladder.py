@@ -121,7 +121,6 @@ class Exchange:
     Attributes:
         published, received: messages; each published message is received by several subscribers.
         user_ns, system_ns: CPU time; the sum is exact, its split into user and system is sampled by ticks.
-        voluntary, involuntary: context switches.
         cycles, migrations: of the CPU, and to other CPUs; ``None`` if they cannot be counted.
     """
 

@@ -122,7 +122,6 @@ class Exchange:
     """A round of one case.
 
     Attributes:
-        round_trip: ``None`` without answers.
         there, back: one-way times, on a common clock; ``None`` if the program does not report them.
         lost, late: messages without an answer in time, and answers after the time limit.
         times_ns: times of all round trips, if known individually.

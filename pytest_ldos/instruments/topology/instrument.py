@@ -123,11 +123,8 @@ def read_target(file: Path) -> Target:
 
 
 def judge_target(target: Target, analysis: Analysis) -> list[Limit]:
-    """Compares each limit with CPU time up to each start's last sample, average memory, and total messages.
-
-    If a start failed, no limit passes, because its usage is unknown.
-    """
-    if analysis.failures:
+    """Compares each limit with CPU time up to each start's last sample, average memory, and total messages."""
+    if analysis.failures:  # the usage of a failed start is unknown
         return list(target.limits)
     totals, usage = analysis.totals, analysis.usage
     measured = {"mean[us]": totals.mean_us}

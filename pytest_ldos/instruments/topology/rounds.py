@@ -56,19 +56,16 @@ def find_usage(recorded: Recorded, *, start: int, origin_ns: int, cores: int) ->
     if any(not samples for samples in recorded.resources.values()):
         return []
     moments = list(zip(*recorded.resources.values(), strict=False))
-    found: list[Usage] = []
-    for number, moment in enumerate(moments):
-        before = moments[number - 1] if number else None
-        found.append(
-            Usage(
-                start=start,
-                time_ms=(max(each.mono_ns for each in moment) - origin_ns) // NS_PER_MS,
-                cpu_percent=_cpu_percent(moments[0], moment, cores) if number else 0.0,
-                cpu_now_percent=_cpu_percent(before, moment, cores) if before else None,
-                **{name: sum(getattr(each, name) for each in moment) for name in MEMORY},
-            )
+    return [
+        Usage(
+            start=start,
+            time_ms=(max(each.mono_ns for each in moment) - origin_ns) // NS_PER_MS,
+            cpu_percent=_cpu_percent(moments[0], moment, cores),
+            cpu_now_percent=_cpu_percent(before, moment, cores) if before else None,
+            **{name: sum(getattr(each, name) for each in moment) for name in MEMORY},
         )
-    return found
+        for before, moment in zip([None, *moments], moments, strict=False)
+    ]
 
 
 def _cpu_percent(before: Sequence[ResourceSample], now: Sequence[ResourceSample], cores: int) -> float:

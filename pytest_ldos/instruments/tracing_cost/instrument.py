@@ -60,16 +60,13 @@ class Answer(StrEnum):
     UNDECIDED = "undecided"
 
 
-class Overhead(Estimate):
-    """Mean over the pairs in µs; a single pair has no bounds."""
-
-    @property
-    def answer(self) -> Answer:
-        if self.low is None or self.high is None:
-            return Answer.UNDECIDED
-        if self.high <= TARGET_US:
-            return Answer.MET
-        return Answer.MISSED if self.low > TARGET_US else Answer.UNDECIDED
+def answer_of(overhead: Estimate) -> Answer:
+    """Compares an overhead in µs with `TARGET_US`; it is undecided without bounds."""
+    if overhead.low is None or overhead.high is None:
+        return Answer.UNDECIDED
+    if overhead.high <= TARGET_US:
+        return Answer.MET
+    return Answer.MISSED if overhead.low > TARGET_US else Answer.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -104,14 +101,14 @@ def median_of(values: _Numbers) -> float:
     return float(np.median(values))
 
 
-def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Center) -> Overhead | None:
-    """Overhead in one or several cases; each case's untraced center, `mean_of` or `median_of`, is subtracted first."""
+def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Center) -> Estimate | None:
+    """Overhead in µs in some cases; each case's untraced center (`mean_of`, `median_of`) is subtracted first."""
     differences = []
     for pair in pairs:
         found = [both for case in cases if (both := pair.latencies_us(case)) is not None]
         if found:
             differences.append(center(np.concatenate([traced - center(plain) for plain, traced in found])))
-    return Overhead.of_mean(differences) if differences else None
+    return Estimate.of_mean(differences) if differences else None
 
 
 def level_of(pairs: Sequence[PairedStarts], case: Case, *, traced: bool) -> float | None:
@@ -192,7 +189,7 @@ def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case], seed: 
     mean, middle = (overhead_of(pairs, cases, center) for center in (mean_of, median_of))
     for found in (mean, middle):
         yield from cells_of(found)
-    yield from (seed, None if mean is None else str(mean.answer))
+    yield from (seed, None if mean is None else str(answer_of(mean)))
 
 
 def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:

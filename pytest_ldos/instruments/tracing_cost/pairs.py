@@ -234,10 +234,7 @@ def _ebpf_site(probes: Probes, folder: Path) -> Site:
 
 
 def probes_of(layer: Layer) -> Probes:
-    """Returns the functions to probe for a layer's tracepoints.
-
-    rclcpp's tracepoints are functions of ``libtracetools``. The embedded layer's are inlined, except for the timed one.
-    """
+    """Returns the functions of a layer's tracepoints; the embedded layer's are inlined, except for the timed one."""
     if layer.kind is Kind.EMBEDDED:
         return Probes(provider_library(), (TRACEPOINT_SYMBOL,))
     prefix = find_ros_package("tracetools")
