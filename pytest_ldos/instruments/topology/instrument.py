@@ -18,15 +18,14 @@ from statistics import fmean
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.host.availability import (
-    Availability,
-    chosen_rmw,
-    find_distro,
-    find_modules,
-    find_ros_packages,
-    rmw_installed,
+from pytest_ldos.host.availability import Availability, chosen_rmw, find_distro, find_ros_packages, rmw_installed
+from pytest_ldos.instruments.cost_layers import (
+    EMBEDDED_MIDDLEWARE,
+    EMBEDDED_MODULES,
+    Kind,
+    embedded_available,
+    ros_versions,
 )
-from pytest_ldos.instruments.cost_layers import EMBEDDED_MIDDLEWARE, EMBEDDED_MODULES, Kind, ros_versions
 from pytest_ldos.instruments.study import (
     Axis,
     Cell,
@@ -176,7 +175,7 @@ _SETTINGS: Final = (
 
 def available(spec: TopologySpec) -> Availability:
     if spec.layer is Kind.EMBEDDED:
-        return find_modules(EMBEDDED_MODULES, extra="embedded")
+        return embedded_available()
     found = find_ros_packages(_ROS_PACKAGES)
     return rmw_installed(_middleware(spec)) if found.ok else found
 
