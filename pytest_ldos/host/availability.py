@@ -1,7 +1,5 @@
 """Programs, modules and ROS 2 on this machine, with remedies where they are missing.
 
-Every function depends only on `environment` (this process's by default) and on files named there.
-
 Reference: ament's resource index (``PREFIX/share/ament_index/resource_index/packages/NAME``); REP 2000 (names of a
 distro's packages); Fast DDS 2.14: a segment or port in ``/dev/shm`` is in use while a process holds a lock on its
 file ``…_el`` (one owner) or ``…_sl`` (several). A killed process leaves these files, with released locks.
@@ -79,9 +77,8 @@ def find_modules(names: Sequence[str], *, extra: str) -> Availability:
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if not missing:
         return Availability(True)
-    return Availability(
-        False, f"Python package {', '.join(missing)} not installed", f"pip install 'pytest-ldos[{extra}]'"
-    )
+    reason = f"Python package {', '.join(missing)} not installed"
+    return Availability(False, reason, f"pip install 'pytest-ldos[{extra}]'")
 
 
 ROS_PYTHON: Final = ("launch", "launch_ros", "rclpy")
@@ -90,7 +87,6 @@ _THEIR_NEEDS: Final = {"lark": "python3-lark", "yaml": "python3-yaml", "packagin
 
 _INSTALLED: Final = "opt/ros"
 _PACKAGES: Final = "share/ament_index/resource_index/packages"
-_RMW_PREFIX: Final = "rmw_"
 _NOT_RMW: Final = frozenset(
     {"rmw_implementation", "rmw_implementation_cmake", "rmw_dds_common", "rmw_fastrtps_shared_cpp"}
 )
@@ -122,7 +118,6 @@ def installed_distros(root: Path = Path("/")) -> list[str]:
 
 
 def ros_prefixes(environment: Mapping[str, str] | None = None) -> tuple[Path, ...]:
-    """Folders searched for packages, in order."""
     return tuple(Path(each) for each in _ours_unless(environment).get("AMENT_PREFIX_PATH", "").split(":") if each)
 
 
@@ -140,16 +135,13 @@ def ros_program(package: str, name: str) -> str:
 
 
 def find_ros_packages(names: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Availability:
-    """Looks for all packages in the sourced prefixes."""
     if not ros_prefixes(environment):
         return _not_sourced()
     missing = [name for name in names if find_ros_package(name, environment) is None]
     if not missing:
         return Availability(True)
-    plural = "package" if len(missing) == 1 else "packages"
-    return Availability(
-        False, f"ROS {plural} {', '.join(missing)} not found", remedy_for_packages(missing, environment=environment)
-    )
+    reason = f"ROS package{'s' * (len(missing) > 1)} {', '.join(missing)} not found"
+    return Availability(False, reason, remedy_for_packages(missing, environment=environment))
 
 
 def remedy_for_packages(missing: Sequence[str], *, environment: Mapping[str, str] | None = None) -> str:
@@ -173,66 +165,48 @@ def ros_python_available(
     for name in ROS_PYTHON:
         version = _built_for(name, found[name], environment)
         if version and version != _THIS_PYTHON:
-            return Availability(
-                False,
-                f"Python package {name} is built for Python {version}, this is {_THIS_PYTHON}",
-                f"make the virtual environment with python{version} (make ros2-baseline does)",
-            )
+            reason = f"Python package {name} is built for Python {version}, this is {_THIS_PYTHON}"
+            remedy = f"make the virtual environment with python{version} (make ros2-baseline does)"
+            return Availability(False, reason, remedy)
     absent = [name for name in ROS_PYTHON if found[name] is None]
     if absent:
-        return Availability(
-            False,
-            f"Python package {', '.join(absent)} not found",
-            remedy_for_packages(absent, environment=environment),
-        )
+        reason = f"Python package {', '.join(absent)} not found"
+        return Availability(False, reason, remedy_for_packages(absent, environment=environment))
     needs = [name for name in _THEIR_NEEDS if found[name] is None]
     if needs:
         debian = " ".join(_THEIR_NEEDS[name] for name in needs)
-        return Availability(
-            False,
-            f"Python package {', '.join(needs)}, which launch needs, not found",
-            f"make the virtual environment with --system-site-packages (and sudo apt-get install {debian})",
-        )
+        reason = f"Python package {', '.join(needs)}, which launch needs, not found"
+        remedy = f"make the virtual environment with --system-site-packages (and sudo apt-get install {debian})"
+        return Availability(False, reason, remedy)
     return Availability(True)
 
 
 def chosen_rmw(environment: Mapping[str, str] | None = None) -> str:
-    """The middleware that ROS processes use."""
     named = _ours_unless(environment)
     return named.get("RMW_IMPLEMENTATION", "") or DISTROS.get(named.get("ROS_DISTRO", ""), DEFAULT).rmw
 
 
 def installed_rmws(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Names of all middlewares in the sourced prefixes."""
-    names = {file.name for prefix in ros_prefixes(environment) for file in (prefix / _PACKAGES).glob(f"{_RMW_PREFIX}*")}
+    names = {file.name for prefix in ros_prefixes(environment) for file in (prefix / _PACKAGES).glob("rmw_*")}
     return sorted(name for name in names - _NOT_RMW if name.endswith("_cpp"))
 
 
 def rmw_installed(name: str, *, environment: Mapping[str, str] | None = None) -> Availability:
-    """Looks for a middleware among the installed ones."""
     if not ros_prefixes(environment):
         return _not_sourced()
     there = installed_rmws(environment)
     if name in there:
         return Availability(True)
-    return Availability(
-        False,
-        f"middleware {name} is not installed (there is {', '.join(there) or 'none'})",
-        remedy_for_packages([name], environment=environment),
-    )
+    reason = f"middleware {name} is not installed (there is {', '.join(there) or 'none'})"
+    return Availability(False, reason, remedy_for_packages([name], environment=environment))
 
 
 def _not_sourced() -> Availability:
-    installed = installed_distros()
-    if installed:
-        return Availability(
-            False, "no ROS 2 environment is sourced", f"source /{_INSTALLED}/{installed[-1]}/setup.bash"
-        )
-    return Availability(
-        False,
-        f"ROS 2 is neither sourced nor installed in /{_INSTALLED}",
-        f"source the setup of your own build, or make ros2-baseline (Ubuntu {DEFAULT.ubuntu})",
-    )
+    if installed := installed_distros():
+        remedy = f"source /{_INSTALLED}/{installed[-1]}/setup.bash"
+        return Availability(False, "no ROS 2 environment is sourced", remedy)
+    remedy = f"source the setup of your own build, or make ros2-baseline (Ubuntu {DEFAULT.ubuntu})"
+    return Availability(False, f"ROS 2 is neither sourced nor installed in /{_INSTALLED}", remedy)
 
 
 def _find_module(name: str, path: Sequence[str] | None) -> Path | None:
@@ -272,7 +246,6 @@ def find_stale(folder: Path) -> Sequence[Path]:
 
 
 def _is_held(lock: Path) -> bool:
-    """True if a process holds a lock on the file, or the lock is inaccessible."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:

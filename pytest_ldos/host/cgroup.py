@@ -21,13 +21,8 @@ from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.temporary import Undo
 from pytest_ldos.host.undoer import RemoveCgroup, WriteSetting
 
-PERIOD_US: Final = 100_000
-"""The kernel's default period; each one begins with the full quota."""
-
+PERIOD_US: Final = 100_000  # the kernel's default period; each one begins with the full quota
 NAME: Final = "pytest-ldos-"
-_ALL: Final = 100.0
-_US_PER_S: Final = 1e6
-_NS_PER_S: Final = 1e9
 
 
 @dataclass(frozen=True)
@@ -49,9 +44,7 @@ class Throttling:
 
     def since(self, earlier: Throttling) -> Throttling:
         return Throttling(
-            self.periods - earlier.periods,
-            self.throttled - earlier.throttled,
-            self.throttled_s - earlier.throttled_s,
+            self.periods - earlier.periods, self.throttled - earlier.throttled, self.throttled_s - earlier.throttled_s
         )
 
 
@@ -119,11 +112,8 @@ def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
         folder = folder.parent
     if "cpu" not in _words(mount / "cgroup.controllers"):
         return Availability(False, f"the CPU controller is not available below {mount}", "use cpus instead")
-    return Availability(
-        False,
-        f"no control group with the CPU controller may be made above {home}",
-        "start pytest in one that is yours: systemd-run --user --scope -p Delegate=yes pytest …, or as root",
-    )
+    remedy = "start pytest in one that is yours: systemd-run --user --scope -p Delegate=yes pytest …, or as root"
+    return Availability(False, f"no control group with the CPU controller may be made above {home}", remedy)
 
 
 def _is_writable(folder: Path) -> bool:
@@ -131,17 +121,9 @@ def _is_writable(folder: Path) -> bool:
 
 
 class QuotaGroup:
-    """A new control group with a quota.
+    """A new control group with a quota, percent of a CPU for all its processes; raises `OSError` if the kernel refuses.
 
-    Args:
-        percent: quota of all its processes together, percent of a CPU.
-        undo: removes the group in any case; its processes move to the parent group.
-
-    Attributes:
-        folder: folder of the group.
-
-    Raises:
-        OSError: the kernel refuses.
+    `undo` removes the group in any case; its processes move to the parent group.
     """
 
     def __init__(self, place: CgroupPlace, percent: float, undo: Undo, root: Path = Path("/")) -> None:
@@ -156,7 +138,7 @@ class QuotaGroup:
         refuge = find_home("self", self._root) or place.folder
         undo.register(RemoveCgroup(str(self.folder), refuge=str(refuge)))
         self.folder.mkdir()
-        quota_us = round(PERIOD_US * percent / _ALL)
+        quota_us = round(PERIOD_US * percent / 100)
         if self._version == 2:
             (self.folder / "cpu.max").write_text(f"{quota_us} {PERIOD_US}", "ascii")
         else:
@@ -169,7 +151,7 @@ class QuotaGroup:
             quota, period = _words(self.folder / "cpu.max") or ["max", str(PERIOD_US)]
         else:
             quota, period = (read_setting(self.folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))
-        return float("inf") if quota in ("max", "-1", "") else _ALL * int(quota) / int(period)
+        return float("inf") if quota in ("max", "-1", "") else 100.0 * int(quota) / int(period)
 
     def take_in(self, pids: Iterable[int]) -> None:
         """Moves processes into the group, where their later children start; raises `OSError` if that is refused."""
@@ -195,7 +177,7 @@ class QuotaGroup:
     def read_throttling(self) -> Throttling:
         pairs = (line.split() for line in read_setting(self.folder / "cpu.stat").splitlines())
         values = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
-        seconds = values.get("throttled_usec", 0) / _US_PER_S + values.get("throttled_time", 0) / _NS_PER_S
+        seconds = values.get("throttled_usec", 0) / 1e6 + values.get("throttled_time", 0) / 1e9
         return Throttling(values.get("nr_periods", 0), values.get("nr_throttled", 0), seconds)
 
 

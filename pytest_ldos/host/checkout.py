@@ -16,14 +16,9 @@ from typing import Final, NamedTuple
 
 from pytest_ldos.base.files import write_atomically
 
-ABBREVIATION: Final = 12
-"""Number of characters of an abbreviated commit."""
-
-CHANGED: Final = "+"
-"""Suffix of a commit whose checkout has uncommitted changes."""
-
-UNSHALLOW: Final = "git fetch --unshallow (fetch-depth: 0 of actions/checkout)"
-"""Remedy for a shallow clone."""
+ABBREVIATION: Final = 12  # number of characters of an abbreviated commit
+CHANGED: Final = "+"  # suffix of a commit whose checkout has uncommitted changes
+UNSHALLOW: Final = "git fetch --unshallow (fetch-depth: 0 of actions/checkout)"  # remedy for a shallow clone
 
 OF_ANOTHER_CHECKOUT: Final = (
     "GIT_COMMON_DIR",
@@ -52,7 +47,6 @@ class GitWords(NamedTuple):
 
 
 def is_changed(commit: str) -> bool:
-    """True if a described commit had uncommitted changes."""
     return commit.endswith(CHANGED)
 
 
@@ -68,7 +62,6 @@ def commit_of(folder: Path) -> tuple[str, str]:
 
 
 def abbreviate(commit: str, folder: Path) -> str:
-    """A commit, abbreviated as by `describe_commit`."""
     return ask_git(folder, "rev-parse", f"--short={ABBREVIATION}", commit) or commit
 
 
@@ -94,7 +87,6 @@ def why_no_commit(folder: Path) -> GitWords | None:
 
 
 def is_shallow(folder: Path) -> bool:
-    """True for a shallow clone."""
     return ask_git(folder, "rev-parse", "--is-shallow-repository") == "true"
 
 
@@ -135,8 +127,7 @@ def _run(folder: Path, *arguments: str) -> str | GitWords:
 _RECENT_NS: Final = 2_000_000_000  # age below which a file may change again without a new time stamp
 _LEFT_OUT: Final = frozenset({".git", "__pycache__"})
 
-Skip = Callable[[str, bool], bool]
-"""Predicate: True for an excluded path; the second argument is true for a folder."""
+Skip = Callable[[str, bool], bool]  # predicate: True for an excluded path; the second argument is true for a folder
 
 
 class FileDigests:
@@ -228,7 +219,6 @@ def find_packaged(folder: Path) -> Packaged:
 
 
 def _ask(*arguments: str) -> str:
-    """Output of ``dpkg-query``; empty if it fails."""
     try:
         done = subprocess.run(
             ["dpkg-query", *arguments], capture_output=True, encoding="utf-8", errors="surrogateescape", check=False

@@ -1,7 +1,5 @@
 """Counters of processes: CPU time, context switches, hardware events; the permission to attach.
 
-A process's time includes that of reaped children, so that the sum over a tree never decreases.
-
 Reference: ``proc(5)``; the kernel's ``kernel/sched/debug.c``; ``perf_event_open(2)``, which virtual machines and the
 kernel may refuse (``kernel.perf_event_paranoid``); ``ptrace(2)`` and ``Documentation/admin-guide/LSM/Yama.rst``.
 """
@@ -13,7 +11,6 @@ import ctypes
 import errno
 import os
 import platform
-import re
 import resource
 import struct
 import time
@@ -28,24 +25,18 @@ import psutil
 
 from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.host.cpu import read_setting
+from pytest_ldos.host.cpu import read_fields, read_setting
+from pytest_ldos.host.fingerprint import read_environment
 from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner
 
-TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
-"""Unit of the kernel's CPU times, s."""
+TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")  # unit of the kernel's CPU times, s
 
-Key = tuple[int, int]
-"""A pid and the start time of its process, which identify a process uniquely."""
+Key = tuple[int, int]  # a pid and the start time of its process, which identify a process uniquely
 
 
 @dataclass(frozen=True)
 class ProcessTime:
-    """A process and its CPU time so far.
-
-    Attributes:
-        name: the kernel's name (15 characters).
-        own, ended_children: user and system time, in ticks (`TICK_S`).
-    """
+    """A process, its name in the kernel (15 characters), and its user and system time so far, in ticks (`TICK_S`)."""
 
     pid: int
     parent: int
@@ -56,7 +47,7 @@ class ProcessTime:
 
     @property
     def ticks(self) -> int:
-        """Time of the process and its reaped children."""
+        """Time with that of reaped children, so that the sum over a tree never decreases."""
         return self.own + self.ended_children
 
 
@@ -74,7 +65,6 @@ def read_process_times(root: Path = Path("/")) -> ProcessTimes:
 
 
 def _read(file: str) -> tuple[Key, ProcessTime] | None:
-    """Reads one process; ``None`` if it has ended."""
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - as above
             text = opened.read().decode("utf-8", "replace")
@@ -110,12 +100,7 @@ def tree_of(top: int, processes: ProcessTimes, root: Path = Path("/")) -> set[Ke
 
 def is_owned(pid: int, owner: int, root: Path = Path("/")) -> bool:
     """True if a process inherited its owner's variable, in any session and also as an orphan."""
-    try:
-        with open(f"{root}/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - as above
-            entries = file.read().split(b"\0")
-    except OSError:
-        return False
-    prefix = f"{OWNER_VARIABLE}=".encode()
+    prefix, entries = f"{OWNER_VARIABLE}=".encode(), read_environment(pid, root)
     marks = (each.removeprefix(prefix).decode("ascii", "replace") for each in entries if each.startswith(prefix))
     return any(living_owner({OWNER_VARIABLE: each}) == owner for each in marks)
 
@@ -129,13 +114,11 @@ class CpuTime:
         self._began_s = self._noted_s = time.monotonic()
 
     def note(self, pids: Iterable[int]) -> None:
-        """Reads the current CPU time of the processes."""
         self._last.update(_read_cpu_time(pids))
         self._noted_s = time.monotonic()
 
     @property
     def elapsed_s(self) -> float:
-        """Time until the last reading, s."""
         return self._noted_s - self._began_s
 
     @property
@@ -159,10 +142,7 @@ def _read_cpu_time(pids: Iterable[int]) -> dict[int, float]:
 
 
 def process_cpu_ns(pid: int) -> int:
-    """CPU time of all threads of a process so far, including ended ones, from the kernel's clock.
-
-    Raises:
-        OSError: there is no such process.
+    """CPU time of all threads of a process so far, including ended ones; raises `OSError` if there is no such process.
 
     Reference: ``clock_getcpuclockid(3)``: the clock id is the inverted pid, shifted, plus 2 for the scheduler's.
     """
@@ -183,7 +163,6 @@ class SwitchCounter:
         self._before = self._read()
 
     def counts(self) -> SwitchCounts:
-        """Counts so far, summed over all threads."""
         since = (_since(self._before.get(thread, SwitchCounts()), now) for thread, now in self._read().items())
         return sum(since, SwitchCounts())
 
@@ -192,10 +171,11 @@ class SwitchCounter:
         for pid in self._pids:
             with contextlib.suppress(OSError):
                 for thread in (self._proc / str(pid) / "task").iterdir():
-                    status = _numbers(thread / "status")
+                    status = read_fields(thread / "status")
                     if _VOLUNTARY in status and _INVOLUNTARY in status:
-                        moved = _numbers(thread / "sched").get(_MIGRATIONS)
-                        found[thread] = SwitchCounts(status[_VOLUNTARY], status[_INVOLUNTARY], moved)
+                        moved = read_fields(thread / "sched").get(_MIGRATIONS, "")
+                        counts = (int(status[_VOLUNTARY]), int(status[_INVOLUNTARY]))
+                        found[thread] = SwitchCounts(*counts, int(moved) if moved.isdigit() else None)
         return found
 
 
@@ -207,9 +187,7 @@ class OwnSwitchCounter:
         self._children = _of_ended_children()
 
     def counts(self) -> SwitchCounts:
-        """Counts so far."""
-        own, ended = self._own.counts(), _since(self._children, _of_ended_children())
-        return SwitchCounts(own.voluntary + ended.voluntary, own.involuntary + ended.involuntary, None)
+        return self._own.counts() + _since(self._children, _of_ended_children())
 
 
 def _of_ended_children() -> SwitchCounts:
@@ -226,20 +204,13 @@ def _since(before: SwitchCounts, now: SwitchCounts) -> SwitchCounts:
     )
 
 
-def _numbers(file: Path) -> dict[str, int]:
-    """Reads lines of a name and an integer; empty if the thread or file does not exist."""
-    pairs = (line.split(":", 1) for line in read_setting(file).splitlines() if ":" in line)
-    return {name.strip(): int(value) for name, value in pairs if value.strip().isdigit()}
-
-
 _SYSCALLS: Final = {"x86_64": 298, "aarch64": 241}
 _ATTRIBUTES: Final = struct.Struct("=IIQQQQQIIQ")
 _READING: Final = struct.Struct("=QQQ")
 _TIME_ENABLED_AND_RUNNING: Final = 3
 _INHERIT: Final = 1 << 1
 _CLOSE_ON_EXEC: Final = 8
-_ANY_CPU: Final = -1
-_ANY_PROCESS: Final = -1
+_ANY: Final = -1  # CPU or process
 _PARANOID: Final = "proc/sys/kernel/perf_event_paranoid"
 _SWITCHES: Final = 1 << 5 | 1 << 18 | 1 << 26
 """Flags: exclude kernel events, thread and time in each record, context switches."""
@@ -279,7 +250,6 @@ class Counters:
         return total
 
     def close(self) -> None:
-        """Stops counting. May be called repeatedly."""
         while self._descriptors:
             os.close(self._descriptors.pop())
 
@@ -287,7 +257,7 @@ class Counters:
 def switches_permitted(root: Path = Path("/")) -> Availability:
     """Checks if the kernel permits recording context switches of all processes; `root` is the folder of ``proc``."""
     try:
-        os.close(_open(Event.NOTHING, _ANY_PROCESS, cpu=min(os.sched_getaffinity(0)), flags=_SWITCHES))
+        os.close(_open(Event.NOTHING, _ANY, cpu=min(os.sched_getaffinity(0)), flags=_SWITCHES))
     except OSError as error:
         level = read_setting(root / _PARANOID)
         text = f"context switches of all processes are {_explain(error)}{f', which is {level}' if level else ''}"
@@ -295,7 +265,7 @@ def switches_permitted(root: Path = Path("/")) -> Availability:
     return Availability(True)
 
 
-def _open(event: Event, pid: int, *, cpu: int = _ANY_CPU, flags: int = _INHERIT) -> int:
+def _open(event: Event, pid: int, *, cpu: int = _ANY, flags: int = _INHERIT) -> int:
     number = _SYSCALLS.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -327,14 +297,10 @@ def tracing_permitted(program: str, root: Path = Path("/")) -> Availability:
     if scope == 0 or (has_capability(_CAP_SYS_PTRACE, root) and scope < 3):
         return Availability(True)
     remedy = "reboot with kernel.yama.ptrace_scope below 3" if scope >= 3 else "sudo sysctl kernel.yama.ptrace_scope=0"
-    return Availability(
-        False,
-        f"{program} may not attach to processes (kernel.yama.ptrace_scope is {scope})",
-        f"{remedy}, or run it as root",
-    )
+    reason = f"{program} may not attach to processes (kernel.yama.ptrace_scope is {scope})"
+    return Availability(False, reason, f"{remedy}, or run it as root")
 
 
 def has_capability(number: int, root: Path = Path("/")) -> bool:
     """True if this process has a capability, by the kernel's number; `root` is the folder of ``proc``."""
-    found = re.search(r"^CapEff:\s*([0-9a-f]+)", read_setting(root / "proc/self/status"), re.MULTILINE)
-    return found is not None and bool(int(found[1], 16) >> number & 1)
+    return bool(int(read_fields(root / "proc/self/status").get("CapEff", "0"), 16) >> number & 1)

@@ -1,8 +1,6 @@
 """CPUs: settings, speed, affinity of processes, and scheduler groups. Paths are relative to a root, for tests.
 
-Affinity belongs to a thread. A new thread inherits it from its creator, also across ``fork`` and ``exec``. With
-``sched_autogroup``, each session is a group, but only in the root of the CPU controller: elsewhere, the control group
-has precedence.
+Affinity belongs to a thread; a new thread inherits it from its creator, also across ``fork`` and ``exec``.
 
 Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst`` and ``intel_pstate.rst``; ``sched(7)``.
 """
@@ -20,12 +18,8 @@ from typing import Final
 import psutil
 
 UNKNOWN: Final = "unknown"
-NO_SCALING: Final = "none"
 SYSFS_CPU: Final = "sys/devices/system/cpu"
 SMT_CONTROL: Final = f"{SYSFS_CPU}/smt/control"
-_SMT_ACTIVE: Final = f"{SYSFS_CPU}/smt/active"
-_NO_TURBO: Final = f"{SYSFS_CPU}/intel_pstate/no_turbo"
-_BOOST: Final = f"{SYSFS_CPU}/cpufreq/boost"
 _FLAGS: Final = {"1": "on", "0": "off"}
 
 
@@ -39,7 +33,7 @@ class TurboSwitch:
 
 def read_smt(root: Path = Path("/")) -> str:
     """``on``, ``off`` or ``unknown``."""
-    return _FLAGS.get(read_setting(root / _SMT_ACTIVE), UNKNOWN)
+    return _FLAGS.get(read_setting(root / SYSFS_CPU / "smt/active"), UNKNOWN)
 
 
 def read_governors(root: Path = Path("/")) -> Mapping[str, str]:
@@ -50,7 +44,7 @@ def read_governors(root: Path = Path("/")) -> Mapping[str, str]:
 
 def read_governor(root: Path = Path("/")) -> str:
     """Governor of the first CPU; ``none`` without frequency scaling."""
-    return read_setting(root / SYSFS_CPU / "cpu0/cpufreq/scaling_governor") or NO_SCALING
+    return read_setting(root / SYSFS_CPU / "cpu0/cpufreq/scaling_governor") or "none"
 
 
 def read_turbo(root: Path = Path("/")) -> str:
@@ -64,7 +58,8 @@ def read_turbo(root: Path = Path("/")) -> str:
 
 def find_turbo_switch(root: Path = Path("/")) -> TurboSwitch | None:
     """Finds the switch; that of Intel's own driver has the opposite meaning."""
-    switches = (TurboSwitch(_NO_TURBO, off="1"), TurboSwitch(_BOOST, off="0"))
+    files = {"intel_pstate/no_turbo": "1", "cpufreq/boost": "0"}
+    switches = (TurboSwitch(f"{SYSFS_CPU}/{file}", off) for file, off in files.items())
     return next((switch for switch in switches if (root / switch.place).is_file()), None)
 
 
@@ -79,6 +74,12 @@ def read_setting(file: Path) -> str:
         return file.read_text("utf-8", errors="replace").strip()
     except OSError:
         return ""
+
+
+def read_fields(file: Path) -> dict[str, str]:
+    """Values of a file of the form ``name: value``, by name; empty if it cannot be read."""
+    lines = (line.partition(":") for line in read_setting(file).splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
 
 
 Cpus = frozenset[int]
@@ -99,7 +100,6 @@ class Thread:
 
 
 def our_cpus() -> Cpus:
-    """The CPUs that this process may use."""
     return frozenset(os.sched_getaffinity(0))
 
 
@@ -125,7 +125,6 @@ def with_descendants(pids: Iterable[int]) -> list[int]:
 
 
 def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
-    """CPUs of every running thread of the processes."""
     found = {}
     for pid in pids:
         folder = Path(f"/proc/{pid}/task")
@@ -140,9 +139,9 @@ def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
 
 
 def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]:
-    """Confines all threads of the processes to `cpus`; returns the former CPUs of each.
+    """Confines all threads of the processes to `cpus`, in passes until there is no new one; returns their former CPUs.
 
-    A thread that is already confined to fewer CPUs is unchanged. Passes are repeated until they find no new thread.
+    A thread that is already confined to fewer CPUs is unchanged.
 
     Raises:
         PermissionError: the processes belong to another user; threads confined so far get their CPUs back.
@@ -191,17 +190,15 @@ def _set(thread: Thread, cpus: Cpus) -> None:
 
 SWITCH: Final = "proc/sys/kernel/sched_autogroup_enabled"
 _V2_MOUNTS: Final = ("sys/fs/cgroup", "sys/fs/cgroup/unified")
-_V2_FILE: Final = "cpu.weight"
 
 
 @dataclass(frozen=True)
 class SchedulingGroup:
-    """Scheduler group of a process.
+    """Scheduler group of a process: the control group, or in the root that of the session if the kernel groups so.
 
     Attributes:
         autogroup: the kernel's name of its session's group, e.g. ``/autogroup-913``; empty if unknown.
         cgroup: path of its control group if that has a CPU share; empty in the root.
-        by_session: True if the kernel groups by session.
     """
 
     autogroup: str
@@ -210,7 +207,6 @@ class SchedulingGroup:
 
     @property
     def effective(self) -> str:
-        """The group that receives CPU time."""
         return self.cgroup or (self.autogroup if self.by_session else "/")
 
     def describe(self) -> str:
@@ -240,7 +236,7 @@ def _cpu_cgroup(pid: int, root: Path) -> str:
             return "" if group == "/" else group
         path = group
         while number == "0" and path.strip("/"):
-            if any((mount / path.lstrip("/") / _V2_FILE).is_file() for mount in mounts):
+            if any((mount / path.lstrip("/") / "cpu.weight").is_file() for mount in mounts):
                 return path
             path = path.rpartition("/")[0]
     return ""

@@ -1,9 +1,8 @@
 """A process that uses a share of one CPU: ``python -m pytest_ldos.host.cpu_thief CPU SHARE``.
 
-It computes for that share of each period and sleeps for the rest, like a neighbour on the same machine with a
-higher priority. If permitted (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it preempts everything, even a real-time
-control loop (ros2_control's has priority 50); otherwise it competes, and gets less on a busy CPU. It never uses more,
-because it measures its own CPU time. Like all children of a `ProcessGroup`, it ends with its parent.
+If permitted (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it preempts everything, even a real-time control loop
+(ros2_control's has priority 50), like a neighbour on the same machine; otherwise it competes, and gets less on a busy
+CPU. It never uses more, because it measures its own CPU time.
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 NAME: Final = "cpu_thief"
-PRIORITY: Final = 90
-"""Real-time priority, below the kernel's own threads."""
-
+PRIORITY: Final = 90  # real-time priority, below the kernel's own threads
 PERIOD_NS: Final = 10_000_000
 _NS_PER_S: Final = 1_000_000_000
 
@@ -31,7 +28,6 @@ def thief_commands(share: float) -> dict[str, list[str]]:
 
 
 def steal(cpu: int, share: float) -> NoReturn:
-    """Uses the share of the CPU until killed."""
     os.sched_setaffinity(0, {cpu})
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))

@@ -1,8 +1,7 @@
 """Fingerprint of a host and its software, and inherited settings that affect a run.
 
-Measured processes would inherit coverage tools and debuggers of the tests. Variables of the tests are withheld from all
-child processes. Variables that may be meant for the measured programs are passed on and recorded; differences between
-two runs are reported.
+Variables of the tests, such as those of coverage tools and debuggers, are withheld from all child processes. Variables
+that may be meant for the measured programs are passed on and recorded, and differences between two runs are reported.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
@@ -19,17 +17,15 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.host.cpu import read_governor, read_setting, read_smt, read_turbo
-
-_CPU_INFO: Final = Path("/proc/cpuinfo")
+from pytest_ldos.host.cpu import read_fields, read_governor, read_setting, read_smt, read_turbo
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
     """A machine and the software installed on it.
 
-    The first six fields and the middleware form the host class. The others are recorded and
-    shown, but do not prevent comparisons, so that regressions due to upgrades are found.
+    The first six fields form the host class. The others are recorded and shown, but do not prevent comparisons, so that
+    regressions due to upgrades are found.
 
     Attributes:
         smt: ``on``, ``off`` or ``unknown``.
@@ -51,20 +47,14 @@ class Fingerprint:
     @property
     def host_class(self) -> str:
         """Name of the folder of this class's baselines."""
-        parts = (
-            self.cpu_model,
-            f"{self.cores}-cores",
-            f"smt-{self.smt}",
-            f"governor-{self.governor}",
-            f"turbo-{self.turbo}",
-            self.rmw,
-        )
+        settings = (f"smt-{self.smt}", f"governor-{self.governor}", f"turbo-{self.turbo}")
+        parts = (self.cpu_model, f"{self.cores}-cores", *settings, self.rmw)
         return "_".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
 
 
 def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
-    """Takes this machine's current fingerprint."""
-    model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read_setting(_CPU_INFO), re.MULTILINE)
+    cpus = read_setting(Path("/proc/cpuinfo"))
+    model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", cpus, re.MULTILINE)
     return Fingerprint(
         cpu_model=model.group(1).strip() if model else platform.machine(),
         cores=os.cpu_count() or 1,
@@ -135,20 +125,14 @@ _CUSTOMIZE: Final = ("sitecustomize.py", "usercustomize.py")
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 
 
-def _matching(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, patterns)))
-
-
-_IS_WITHHELD: Final = _matching(WITHHELD).match
-_IS_PASSED_ON: Final = _matching(PASSED_ON).match
+_IS_WITHHELD: Final = re.compile("|".join(map(translate, WITHHELD))).match
+_IS_PASSED_ON: Final = re.compile("|".join(map(translate, PASSED_ON))).match
 
 
 def pass_on(environment: Mapping[str, str], inherited: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment for processes, without inherited variables of `WITHHELD`.
+    """An environment for processes, without variables of `WITHHELD` that have the inherited value.
 
-    Args:
-        environment: the full environment; a value that differs from the inherited one was set on purpose and is kept.
-        inherited: the environment that it was derived from; by default that of this process.
+    A value that differs from that in `inherited` (by default the environment of this process) was set on purpose.
     """
     ours = os.environ if inherited is None else inherited
     kept = {name: value for name, value in environment.items() if not (_IS_WITHHELD(name) and ours.get(name) == value)}
@@ -187,12 +171,9 @@ def find_tracers(pids: Iterable[int]) -> dict[str, str]:
     """Programs that trace these processes (``strace -f``, a debugger), as an influence."""
     tracers = set()
     for pid in pids:
-        with suppress(OSError):
-            status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
-            tracer = re.search(r"(?m)^TracerPid:\s*([1-9]\d*)$", status)
-            name = Path(f"/proc/{tracer.group(1)}/comm").read_text("utf-8", "replace").strip() if tracer else ""
-            tracers |= {name} if name else set()
-    return {"ptrace": ", ".join(sorted(tracers))} if tracers else {}
+        tracer = read_fields(Path(f"/proc/{pid}/status")).get("TracerPid", "0")
+        tracers.add(read_setting(Path(f"/proc/{tracer}/comm")))  # there is no process 0
+    return {"ptrace": ", ".join(sorted(tracers - {""}))} if tracers - {""} else {}
 
 
 def _folders(environment: Mapping[str, str]) -> list[str]:
@@ -200,7 +181,7 @@ def _folders(environment: Mapping[str, str]) -> list[str]:
 
 
 def _customizes(folder: str) -> bool:
-    return bool(folder) and any(Path(folder, name).is_file() for name in _CUSTOMIZE)
+    return any(Path(folder, name).is_file() for name in _CUSTOMIZE)
 
 
 def _starts_a_tool(folder: str) -> bool:
@@ -211,13 +192,13 @@ def _starts_a_tool(folder: str) -> bool:
 def pids_with(environment: Mapping[str, str]) -> list[int]:
     """Processes started with all these variables, except zombies and those of other users."""
     entries = {f"{name}={value}".encode() for name, value in environment.items()}
-    return [pid for pid in psutil.pids() if _has(pid, entries)]
+    return [pid for pid in psutil.pids() if entries <= read_environment(pid)]
 
 
-def _has(pid: int, entries: set[bytes]) -> bool:
-    """True if the process has all entries; the environments of zombies are empty, those of other users unreadable."""
+def read_environment(pid: int, root: Path = Path("/")) -> set[bytes]:
+    """Variables that a process was started with; empty for zombies and for processes of other users."""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - a thousand times a second at the end
-            return entries <= set(file.read().split(b"\0"))
+        with open(f"{root}/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - a thousand times a second at the end
+            return set(file.read().split(b"\0"))
     except OSError:
-        return False
+        return set()

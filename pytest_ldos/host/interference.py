@@ -1,7 +1,6 @@
 """Interference with a measurement by other programs and the machine.
 
-A process that begins and ends between two readings is included: others' time is busy CPU time minus the
-measurement's. It is named after its parent, which inherits its time.
+Others' time is busy CPU time minus the measurement's, so that short processes are included, by their parents' names.
 
 Reference: ``proc(5)`` (``/proc/stat``); the kernel's ``Documentation/accounting/psi.rst``, ``cgroup-v2.rst``
 (``cpu.stat``) and ``Documentation/ABI/testing/sysfs-devices-system-cpu`` (``thermal_throttle``).
@@ -24,9 +23,7 @@ from pytest_ldos.host.counters import TICK_S, Key, ProcessTimes, is_owned, read_
 from pytest_ldos.host.cpu import SYSFS_CPU, read_setting
 from pytest_ldos.host.processes import name_of_command
 
-MOST_PROGRAMS: Final = 5
-"""Number of programs recorded per span."""
-
+MOST_PROGRAMS: Final = 5  # number of programs recorded per span
 NOTABLE_SHARE: Final = 0.1
 """Share of the machine's CPU time above which others are reported and trials count as disturbed."""
 
@@ -177,10 +174,7 @@ def _numbers(words: list[str]) -> list[int]:
     return [int(word) for word in words if word.isascii() and word.isdecimal()]
 
 
-BRIEFLY_S: Final = 0.7
-"""Seconds that resolve a share of the CPUs to 0.01."""
-
-_INTERPRETER: Final = "python"
+_BRIEFLY_S: Final = 0.7  # resolves a share of the CPUs to 0.01
 
 
 @dataclass(frozen=True)
@@ -251,17 +245,16 @@ class InterferenceMeter:
         programs: Counter[str] = Counter()
         for key, ticks in used.items():
             name = processes[key].name
-            if name.startswith(_INTERPRETER):
+            if name.startswith("python"):
                 command = read_setting(self._root / f"proc/{key[0]}/cmdline").rstrip("\0").split("\0")
                 name = name_of_command(command) or name
             programs[name] += ticks
         return {name: ticks * TICK_S for name, ticks in programs.most_common(MOST_PROGRAMS)}
 
 
-def measure_briefly(seconds: float = BRIEFLY_S) -> Interference:
-    """Measures interference with this process for a moment."""
+def measure_briefly() -> Interference:
     meter = InterferenceMeter()
-    time.sleep(seconds)
+    time.sleep(_BRIEFLY_S)
     return meter.measure()
 
 

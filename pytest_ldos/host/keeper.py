@@ -1,10 +1,9 @@
 """A program that ends a tree of processes when its owner has ended.
 
-``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard input ends (its
-owner closed it or died), until SIGINT or SIGTERM, or until the command ends. Then the command gets SIGINT, to end its
-processes in its own way. After PATIENCE_S seconds, all that remain get SIGINT, SIGTERM and SIGKILL, PATIENCE_S seconds
-each: a killed launcher leaves its processes, and one in a session of its own gets no signal of the group. So the keeper
-adopts orphans, and recognises its processes by descent and by the mark in their environment (`MARK_VARIABLE`).
+``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard input ends, until
+SIGINT or SIGTERM, or until the command ends. Then the command gets SIGINT; after PATIENCE_S seconds, all that remain
+get SIGINT, SIGTERM and SIGKILL, PATIENCE_S seconds each. A killed launcher leaves its processes, and one in a session
+of its own gets no signal of the group: the keeper adopts orphans, and finds its processes also by `MARK_VARIABLE`.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ import selectors
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from typing import Final
 
 import psutil
 
 from pytest_ldos.host.fingerprint import pids_with
+from pytest_ldos.host.processes import comes_true
 
 MARK_VARIABLE: Final = "PYTEST_LDOS_TREE"
 LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -32,7 +30,6 @@ _POLL_S: Final = 0.02
 
 
 def marked_pids(mark: str) -> list[int]:
-    """Processes with the mark in their environment, except zombies."""
     return pids_with({MARK_VARIABLE: mark})
 
 
@@ -55,7 +52,6 @@ class _Keeper:
         return 1 if code is None else abs(code)
 
     def _await_reason_to_stop(self) -> None:
-        """Waits until the command has ended or the keeper is asked to stop."""
         with selectors.DefaultSelector() as selector:
             selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
             selector.register(self._wakeup, selectors.EVENT_READ)
@@ -70,22 +66,13 @@ class _Keeper:
         """Signals the command first: a launcher forwards SIGINT, and nodes that get it twice do not clean up."""
         if self._command.poll() is None:
             self._command.send_signal(signal.SIGINT)
-            self._await(lambda: self._command.poll() is not None)
+            comes_true(lambda: self._command.poll() is not None, limit_s=self._patience_s, poll_s=_POLL_S)
         for number in LADDER:
             for pid in self._running():
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
-            if self._await(lambda: not self._running()):
+            if comes_true(lambda: not self._running(), limit_s=self._patience_s, poll_s=_POLL_S):
                 return
-
-    def _await(self, condition: Callable[[], bool]) -> bool:
-        """True if the condition became true within the patience."""
-        deadline = time.monotonic() + self._patience_s
-        while not condition():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_POLL_S)
-        return True
 
     def _running(self) -> set[int]:
         self._reap()
@@ -97,7 +84,6 @@ class _Keeper:
         return found - {os.getpid()}
 
     def _reap(self) -> None:
-        """Reaps orphans and the command, and stores the command's exit status."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 if ended.si_pid == self._command.pid:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import queue
@@ -21,7 +22,7 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.files import opened_log
 from pytest_ldos.host.fingerprint import pass_on
 from pytest_ldos.host.keeper import LADDER, marked_pids
-from pytest_ldos.host.processes import Child, owned_by_us, quoted
+from pytest_ldos.host.processes import Child, comes_true, owned_by_us, quoted
 
 _POLL_S: Final = 0.01
 
@@ -29,9 +30,7 @@ _POLL_S: Final = 0.01
 _BY_SHELL: Final = ("sh", "-c", 'exec "$@"', "sh")
 """Shell in front of Python, because debuggers (debugpy, VizTracer) rewrite commands that begin with Python."""
 
-PATIENCE_S: Final = 5.0
-"""Seconds to wait after each signal. Gazebo takes 2.2 s from SIGINT to its end."""
-
+PATIENCE_S: Final = 5.0  # seconds to wait after each signal. Gazebo takes 2.2 s from SIGINT to its end
 _GRACE_S: Final = 5.0
 _KILL_S: Final = 2.0
 
@@ -40,7 +39,6 @@ class KeptTree:
     """A running command, its descendants, and the keeper that ends them all.
 
     Args:
-        name: name in messages.
         log: file of the command's standard error; its standard output is a pipe, ``child.process.stdout``.
         environment: added to this process's environment as filtered by `pass_on`.
         patience_s: time to wait after each of SIGINT, SIGTERM and SIGKILL.
@@ -78,7 +76,6 @@ class KeptTree:
         self.child = Child(name, process, log)
 
     def pids(self) -> list[int]:
-        """Running processes among the command and its descendants."""
         return marked_pids(self._mark)
 
     def stop(self) -> None:
@@ -104,12 +101,12 @@ class KeptTree:
         process.stdout.close()
 
 
-LONGEST_LINE: Final = 1 << 24
-"""Largest length of a valid line in bytes."""
-
+LONGEST_LINE: Final = 1 << 24  # largest length of a valid line in bytes
 _POLL_FOR_ANSWER_S: Final = 0.05
 _LAST_WORDS_S: Final = 0.5
 _END_S: Final = 5.0
+_MATCH_POLL_S: Final = 0.02
+_PR_SET_TIMERSLACK: Final = 29
 
 Read = TypeVar("Read")
 
@@ -151,7 +148,6 @@ class AnsweringChild:
         return self.answer(limit_s=limit_s)
 
     def answer(self, *, limit_s: float) -> Mapping[str, Any]:
-        """Returns the next answer; see `ask`."""
         line = self._next_line(limit_s)
         try:
             answer = json.loads(line)
@@ -194,9 +190,27 @@ class AnsweringChild:
 
     def await_end(self) -> None:
         """Waits for a limited time until the process has ended by itself."""
-        deadline = time.monotonic() + _END_S
-        while self.child.exit_code is None and time.monotonic() < deadline:
-            time.sleep(_POLL_FOR_ANSWER_S / 10)
+        comes_true(lambda: self.child.exit_code is not None, limit_s=_END_S)
+
+
+def given_settings() -> dict[str, Any]:
+    """Returns the JSON object that is the only argument of a measuring program, and makes its sleeps precise."""
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    settings: dict[str, Any] = json.loads(sys.argv[1])
+    return settings
+
+
+def answer_lines(answer: Callable[[str], Mapping[str, Any]], *, is_matched: Callable[[], bool], match_s: float) -> None:
+    """Prints answers for an `AnsweringChild`: first if its peers have ``matched`` in time, then one to each line."""
+    has_matched = comes_true(is_matched, limit_s=match_s, poll_s=_MATCH_POLL_S)
+    say({"matched": has_matched})
+    for line in sys.stdin if has_matched else ():
+        say(answer(line))
+
+
+def say(answer: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
 
 
 def whole(answer: Mapping[str, Any], key: str, *, least: int = 0) -> int:

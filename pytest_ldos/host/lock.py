@@ -23,13 +23,10 @@ import psutil
 from pytest_ldos.base.errors import ConfigurationError, MachineBusy
 from pytest_ldos.base.text import one_line
 
-LOCK_VARIABLE: Final = "LDOS_LOCK"
-"""Environment variable with the name of another lock; for tests of this project."""
-
+LOCK_VARIABLE: Final = "LDOS_LOCK"  # environment variable with the name of another lock; for tests of this project
 _DEFAULT_NAME: Final = "ldos-measuring"
 _CREDENTIALS: Final = struct.Struct("3i")
 _LONGEST_NAME: Final = 107  # largest length of a socket's name in bytes
-_SOCKETS: Final = Path("/proc/net/unix")
 
 
 @contextmanager
@@ -38,60 +35,56 @@ def measuring_lock(
 ) -> Iterator[Callable[[str], None]]:
     """Holds the lock inside the ``with`` block; yields a function that publishes a description of the measurement.
 
-    Waiting processes acquire the lock in any order.
-
-    Args:
-        wait_s: longest time to wait for other holders to end, seconds.
-        on_waiting: called with the holder before each wait.
+    It waits for other holders to end, for at most `wait_s`; `on_waiting` gets the holder before each wait. Waiting
+    processes acquire the lock in any order.
 
     Raises:
         MachineBusy: another process still holds it; the message names the process.
         ConfigurationError: the name in `LOCK_VARIABLE` is impossible.
     """
-    name = f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}"
+    name = _lock_name()
     end = time.monotonic() + wait_s
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder, _Sign(name) as sign:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder, _Sign() as sign:
         while not _bind(holder, name):
             left_s = end - time.monotonic()
             if left_s <= 0:
                 waited = f", after {wait_s:g} s of waiting" if wait_s else ""
                 raise MachineBusy(
-                    f"another measuring session holds this machine{waited}: {_describe_holder(name)}",
+                    f"another measuring session holds this machine{waited}: {_describe_holder()}",
                     remedy="wait until it ends, here or by --ldos-wait (LDOS_WAIT); "
                     "two at once would disturb each other",
                 )
             if on_waiting is not None:
-                on_waiting(_describe_holder(name))
+                on_waiting(_describe_holder())
             _await_end(name, left_s)
         holder.listen()
         yield sign.show
 
 
+def _lock_name() -> str:
+    return f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}"
+
+
 class _Sign(ExitStack):
     """Socket whose name describes the measurement to all users of the machine."""
-
-    def __init__(self, lock: str) -> None:
-        super().__init__()
-        self._prefix = _sign_prefix(lock, os.getpid())
 
     def show(self, what: str) -> None:
         """Replaces the description; a too long one is truncated."""
         self.close()
-        text = f"{self._prefix}{one_line(what)}".encode("ascii", "replace")[:_LONGEST_NAME]
+        text = f"{_sign_prefix(os.getpid())}{one_line(what)}".encode("ascii", "replace")[:_LONGEST_NAME]
         sign = self.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         with contextlib.suppress(OSError):  # informative only; a failure must not end the measurement
             sign.bind(text)
 
 
-def _sign_prefix(lock: str, pid: int) -> str:
-    return f"{lock}/{pid}: "
+def _sign_prefix(pid: int) -> str:
+    return f"{_lock_name()}/{pid}: "
 
 
-def _read_sign(lock: str, pid: int) -> str:
-    """Reads the holder's description; empty without one."""
-    prefix = _sign_prefix(lock, pid).replace("\0", "@")
+def _read_sign(pid: int) -> str:
+    prefix = _sign_prefix(pid).replace("\0", "@")
     with contextlib.suppress(OSError):
-        for line in _SOCKETS.read_text("ascii", "replace").splitlines():
+        for line in Path("/proc/net/unix").read_text("ascii", "replace").splitlines():
             _, found, what = line.partition(prefix)
             if found:
                 return one_line(what)
@@ -120,24 +113,20 @@ def _await_end(name: str, limit_s: float) -> None:
 
 def find_holder() -> int | None:
     """Pid of the process that holds the lock; ``None`` without one."""
-    return _ask_holder(f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}")
-
-
-def _ask_holder(name: str) -> int | None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
-            probe.connect(name)
+            probe.connect(_lock_name())
         except OSError:
             return None
         pid, _, _ = _CREDENTIALS.unpack(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
         return int(pid)
 
 
-def _describe_holder(name: str) -> str:
-    pid = _ask_holder(name)
+def _describe_holder() -> str:
+    pid = find_holder()
     if pid is None:
         return "it is just ending"
-    what = _read_sign(name, pid)
+    what = _read_sign(pid)
     measures = f", which measures {what}" if what else ""
     try:
         process = psutil.Process(pid)

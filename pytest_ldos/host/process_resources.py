@@ -1,8 +1,7 @@
 """CPU time, peak memory, context switches and page faults of processes during a time span.
 
-A process that began within the span counts completely. One that ended within it counts up to its end, if the kernel
-reports exits: that needs ``CAP_NET_ADMIN``, the initial user and PID namespaces, and Linux 5.19, whose records have
-the pid of a thread's process. The peak of memory is reset when the span begins.
+A process that ended within the span counts up to its end if the kernel reports exits: that needs ``CAP_NET_ADMIN``, the
+initial user and PID namespaces, and Linux 5.19, whose records have the pid of a thread's process.
 
 Reference: ``proc(5)``; ``clock_getcpuclockid(3)``; Linux ``Documentation/accounting/taskstats.rst``.
 """
@@ -14,12 +13,13 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from pytest_ldos.host.counters import Key, process_cpu_ns, read_process_times
-from pytest_ldos.host.cpu import read_setting
+from pytest_ldos.host.cpu import read_fields, read_setting
 
 _NETLINK_GENERIC: Final = 16
 _SO_RCVBUFFORCE: Final = 33
@@ -34,20 +34,9 @@ _OF_THREAD, _STATISTICS = 4, 3
 _NESTED: Final = 0x8000
 _KIB: Final = 1024
 
-_FIELDS: Final = {
-    "cpu_ns": ("=Q", 72),
-    "pid": ("=I", 128),
-    "parent": ("=I", 132),
-    "minor_faults": ("=Q", 168),
-    "major_faults": ("=Q", 176),
-    "peak_kib": ("=Q", 200),
-    "voluntary": ("=Q", 272),
-    "involuntary": ("=Q", 280),
-    "process": ("=I", 368),
-}
-"""Format and offset in ``struct taskstats``, which the kernel extends only at its end."""
-_SHORTEST: Final = 372
-_NAME: Final = slice(80, 112)
+_TASKSTATS: Final = struct.Struct("=72xQ32s16x2I32x2Q16xQ64x2Q80xI")
+"""Begin of ``struct taskstats``, which the kernel extends only at its end: CPU time, name, thread, parent, minor and
+major faults, peak of memory, voluntary and involuntary switches, process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +47,11 @@ class ThreadUse:
     cpu_ns: int | None
     switches: int
     faults: int
+
+    def since(self, before: ThreadUse) -> ThreadUse:
+        cpu_ns = None if self.cpu_ns is None or before.cpu_ns is None else self.cpu_ns - before.cpu_ns
+        switches, faults = self.switches - before.switches, self.faults - before.faults
+        return ThreadUse(name=self.name, cpu_ns=cpu_ns, switches=switches, faults=faults)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,17 +64,14 @@ class TaskExit(ThreadUse):
     peak_bytes: int
 
 
-class TaskExits:
+class TaskExits(AbstractContextManager["TaskExits"]):
     """Receives an exit record of each thread on this machine; not `is_whole` if the kernel refuses or dropped some."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
-        try:
+        with contextlib.suppress(OSError, ValueError, struct.error):
             self._socket = _listen()
-        except (OSError, ValueError, struct.error):
-            self.is_whole = False
-        else:
-            self.is_whole = True
+        self.is_whole = self._socket is not None
 
     def take(self) -> list[TaskExit]:
         """Records since the last call, or since creation."""
@@ -99,9 +90,6 @@ class TaskExits:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -146,18 +134,18 @@ def _parse_exits(message: bytes) -> Iterator[TaskExit]:
     for kind, nested in _attributes(message[20:]):
         if kind == _OF_THREAD:
             for inner, record in _attributes(nested):
-                if inner != _STATISTICS or len(record) < _SHORTEST:
+                if inner != _STATISTICS or len(record) < _TASKSTATS.size:
                     continue
-                found = {name: int(struct.unpack_from(form, record, at)[0]) for name, (form, at) in _FIELDS.items()}
+                cpu_ns, name, tid, parent, minor, major, peak_kib, *switches, pid = _TASKSTATS.unpack_from(record)
                 yield TaskExit(
-                    tid=found["pid"],
-                    name=record[_NAME].split(b"\0")[0].decode("utf-8", "replace"),
-                    pid=found["process"],
-                    parent=found["parent"],
-                    cpu_ns=found["cpu_ns"],
-                    switches=found["voluntary"] + found["involuntary"],
-                    faults=found["minor_faults"] + found["major_faults"],
-                    peak_bytes=found["peak_kib"] * _KIB,
+                    tid=tid,
+                    name=name.split(b"\0")[0].decode("utf-8", "replace"),
+                    pid=pid,
+                    parent=parent,
+                    cpu_ns=cpu_ns,
+                    switches=sum(switches),
+                    faults=minor + major,
+                    peak_bytes=peak_kib * _KIB,
                 )
 
 
@@ -171,17 +159,13 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         place += -(-length // 4) * 4
 
 
-Names = Mapping[int, str]
-"""Names of a stack's processes, by pid."""
-
-_RESET_PEAK: Final = "5"
-
+Names = Mapping[int, str]  # names of a stack's processes, by pid
 _SWITCHES: Final = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessUse:
-    """Resource use of a process and its children in a span, within which it may have begun or ended.
+    """Resource use of a process in a span, within which it may have begun or ended.
 
     Attributes:
         name: name in the stack; a child process has its parent's.
@@ -214,7 +198,6 @@ class StackUse:
 
     @property
     def names(self) -> list[str]:
-        """Names of its processes, including ended ones."""
         return sorted({*(each.name for each in self.processes), *self.lost.values()})
 
 
@@ -237,18 +220,17 @@ _NOTHING: Final = _Process("", 0, 0, 0, 0, 0)
 _NO_THREAD: Final = ThreadUse(name="", cpu_ns=0, switches=0, faults=0)
 
 
-class ResourceMeter:
-    """Measures resource use from its creation until it is closed.
+class ResourceMeter(ExitStack):
+    """Measures resource use from its creation until it is closed; at its beginning, the peaks of memory are reset.
 
-    Args:
-        processes: returns a stack's running processes, by pid; called at both ends of the span.
-        all_processes: the same including ended processes.
+    `processes` returns a stack's running processes, by pid, at both ends of the span; `all_processes` also ended ones.
     """
 
     def __init__(self, processes: Callable[[], Names], all_processes: Callable[[], Names] = dict) -> None:
+        super().__init__()
         self._processes = processes
         self._all_processes = all_processes
-        self._ends = TaskExits()
+        self._ends = self.enter_context(TaskExits())
         self._exits: list[TaskExit] = []
         named = processes()
         self._named = frozenset(named)
@@ -256,7 +238,6 @@ class ResourceMeter:
         self._is_reset = {key for key in self._before if _reset_peak(key[0])}
 
     def measure(self) -> StackUse:
-        """Resource use since creation."""
         now = _read_all(self._processes())
         self._exits += self._ends.take()
         ended = self._ended(now)
@@ -289,7 +270,6 @@ class ResourceMeter:
         )
 
     def _ended(self, now: Mapping[Key, _Process]) -> list[ProcessUse]:
-        """Use of the stack's ended processes, up to their ends."""
         running = {key[0] for key in now}
         before = {key[0]: each for key, each in self._before.items() if key[0] not in running}
         exits: dict[int, list[TaskExit]] = {}
@@ -308,30 +288,22 @@ class ResourceMeter:
             first = before.get(pid, _Process(name, 0, 0, 0, shared.get(name, 0), 0))
             uses = _uses(first, ((str(each.tid), each) for each in threads))
             resident = max(each.peak_bytes for each in threads)
-            use = ProcessUse(
-                name=first.name,
-                pid=pid,
-                has_begun=pid not in before,
-                has_ended=True,
-                cpu_ns=sum(each.cpu_ns or 0 for each in uses),
-                switches=sum(each.switches for each in uses),
-                faults=sum(each.faults for each in uses),
-                peak_bytes=max(resident - first.shared_bytes, 0),
-                resident_bytes=resident,
-                grown_bytes=-first.private_bytes,
-                threads=uses,
+            found.append(
+                ProcessUse(
+                    name=first.name,
+                    pid=pid,
+                    has_begun=pid not in before,
+                    has_ended=True,
+                    cpu_ns=sum(each.cpu_ns or 0 for each in uses),
+                    switches=sum(each.switches for each in uses),
+                    faults=sum(each.faults for each in uses),
+                    peak_bytes=max(resident - first.shared_bytes, 0),
+                    resident_bytes=resident,
+                    grown_bytes=-first.private_bytes,
+                    threads=uses,
+                )
             )
-            found.append(use)
         return found
-
-    def close(self) -> None:
-        self._ends.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _name_of(pid: int | None, names: Names, parents: Mapping[int, int]) -> str | None:
@@ -345,17 +317,10 @@ def _name_of(pid: int | None, names: Names, parents: Mapping[int, int]) -> str |
 
 def _uses(process: _Process, threads: Iterable[tuple[str, ThreadUse]]) -> tuple[ThreadUse, ...]:
     """Use of threads by id since the begin of the span, up to now or to their exits."""
-    found = []
-    for tid, now in threads:
-        before = process.threads.get(tid, _NO_THREAD)
-        cpu_ns = None if now.cpu_ns is None or before.cpu_ns is None else now.cpu_ns - before.cpu_ns
-        switches, faults = now.switches - before.switches, now.faults - before.faults
-        found.append(ThreadUse(name=now.name, cpu_ns=cpu_ns, switches=switches, faults=faults))
-    return tuple(found)
+    return tuple(now.since(process.threads.get(tid, _NO_THREAD)) for tid, now in threads)
 
 
 def _read_all(names: Names) -> dict[Key, _Process]:
-    """Reads the processes and their descendants; skips those that end meanwhile."""
     found = {}
     times = read_process_times()
     parents = {key[0]: each.parent for key, each in times.items()}
@@ -369,16 +334,17 @@ def _read_all(names: Names) -> dict[Key, _Process]:
 
 def _read(pid: int, name: str) -> _Process:
     folder = Path(f"/proc/{pid}")
-    status = _status(folder / "status")
+    status = read_fields(folder / "status")
     sizes = {key: int(status[key].split()[0]) * _KIB for key in ("RssAnon", "RssFile", "RssShmem", "VmHWM")}
     threads = {}
     for task in (folder / "task").iterdir():
         with contextlib.suppress(OSError, ValueError, IndexError, KeyError):  # the thread has ended
-            own = _status(task / "status")
-            switches, cpu = sum(int(own[key]) for key in _SWITCHES), read_setting(task / "schedstat").split()
-            cpu_ns = int(cpu[0]) if cpu else None
+            own, cpu = read_fields(task / "status"), read_setting(task / "schedstat").split()
             threads[task.name] = ThreadUse(
-                name=own["Name"], cpu_ns=cpu_ns, switches=switches, faults=_faults(task / "stat")
+                name=own["Name"],
+                cpu_ns=int(cpu[0]) if cpu else None,
+                switches=sum(int(own[key]) for key in _SWITCHES),
+                faults=_faults(task / "stat"),
             )
     return _Process(
         name=name,
@@ -393,19 +359,13 @@ def _read(pid: int, name: str) -> _Process:
 
 def _faults(file: Path) -> int:
     """Minor and major page faults."""
-    fields = file.read_text("utf-8", errors="replace").rpartition(")")[2].split()
+    fields = read_setting(file).rpartition(")")[2].split()
     return int(fields[7]) + int(fields[9])
 
 
-def _status(file: Path) -> dict[str, str]:
-    lines = file.read_text("utf-8", errors="replace").splitlines()
-    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
-
-
 def _reset_peak(pid: int) -> bool:
-    """Resets a process's peak of memory; False if that is not possible."""
     try:
-        Path(f"/proc/{pid}/clear_refs").write_text(_RESET_PEAK, "ascii")
+        Path(f"/proc/{pid}/clear_refs").write_text("5", "ascii")
     except OSError:
         return False
     return True

@@ -1,9 +1,8 @@
 """Child processes that end with their parent, with their names, output and exit status.
 
-Children share the caller's session, hence its scheduler group (see `host.cpu`): a stressor competes with
-the stack like processes of one terminal. On demand each child has its own session; to share one, let a child
-start the others. Children die with their parent (``setpriv --pdeathsig``), even if it is killed. If the parent
-dies before they have requested the signal, they find another parent and do not begin.
+Children share the caller's session, hence its scheduler group (see `host.cpu`), so that a stressor competes with the
+stack like processes of one terminal; on demand each child has its own session. Children die with their parent
+(``setpriv --pdeathsig``), even if it is killed, and do not begin if it died before they requested that.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -100,6 +99,16 @@ _POLL_S: Final = 0.005
 _NO_GROUP: Final = -1
 
 
+def comes_true(condition: Callable[[], bool], *, limit_s: float, poll_s: float = _POLL_S) -> bool:
+    """Waits for a condition; returns False if it is not met within the time limit."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(poll_s)
+    return True
+
+
 @dataclass
 class Child:
     """A running child process; its log has its standard error (and its output, unless piped)."""
@@ -114,19 +123,15 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code; ``None`` while it runs."""
         return self.process.poll()
 
     def last_lines(self) -> str:
-        """The end of its log, for messages."""
         return last_lines(self.log)
 
     def describe_end(self) -> str:
         """``simulator ended with exit code 1``, or the signal that killed it."""
         code = self.exit_code
-        if code is None:
-            return f"{self.name} is running"
-        return describe_end(self.name, code)
+        return f"{self.name} is running" if code is None else describe_end(self.name, code)
 
 
 class ProcessGroup:
@@ -181,7 +186,6 @@ class ProcessGroup:
         return child
 
     def ended(self) -> list[Child]:
-        """Children that have ended."""
         return [child for child in self.children if child.exit_code is not None]
 
     def describe_ended(self) -> str:
@@ -189,7 +193,6 @@ class ProcessGroup:
         return "; ".join(child.describe_end() for child in self.ended())
 
     def last_words(self) -> str:
-        """Ends of all non-empty logs."""
         return last_words(child.log for child in self.children)
 
     def stop(self) -> None:
@@ -201,18 +204,15 @@ class ProcessGroup:
             for group in {_group_of(pid) for pid in survivors} - {_NO_GROUP}:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(group, number)
-            deadline = time.monotonic() + patience_s
             # All processes of the machine are searched only when no child is left to wait for.
-            while (len(self.ended()) < len(self.children) or self.survivors()) and time.monotonic() < deadline:
-                time.sleep(_POLL_S)
+            comes_true(lambda: len(self.ended()) == len(self.children) and not self.survivors(), limit_s=patience_s)
         for child in self.children:
             for pipe in (child.process.stdin, child.process.stdout):
                 if pipe is not None:
                     with contextlib.suppress(BrokenPipeError):
                         pipe.close()
             child.process.poll()
-        survivors = self.survivors()
-        if survivors:
+        if survivors := self.survivors():
             raise RuntimeError(f"processes {survivors} survived SIGKILL")
 
     def survivors(self) -> list[int]:
@@ -239,7 +239,6 @@ _WITH_VALUE: Final = re.compile(r"-[^-cmWX]*([cmWX])(.*)", re.DOTALL)
 
 
 def process_names(pids: Iterable[int]) -> dict[int, str]:
-    """Names of running processes, by pid."""
     named = {}
     for pid in pids:
         try:
@@ -260,7 +259,6 @@ def name_of_command(command: Sequence[str]) -> str:
 
 
 def _of_python(arguments: Iterator[str]) -> str:
-    """Script or module in an interpreter's arguments; empty without one."""
     for argument in arguments:
         if found := _WITH_VALUE.fullmatch(argument):
             option, value = found[1], found[2] or next(arguments, "")

@@ -50,7 +50,6 @@ class Undo:
 
     @property
     def pid(self) -> int:
-        """Pid of the executing process."""
         return self._process.pid
 
     def register(self, action: UndoAction) -> None:
@@ -117,8 +116,7 @@ SHORT_FOLDERS: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - private 
 def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Path]:
     """Creates a private folder for the ``with`` block, by default in the system's temporary folder (`TMPDIR`).
 
-    Raises:
-        NotWritten, MendFailed: it cannot be created, or removed.
+    Raises `NotWritten` or `MendFailed` if it cannot be created, or removed.
     """
     folder = temporary_place(prefix) if within is None else within.absolute() / f"{prefix}{secrets.token_hex(8)}"
     with undone_at_end(Path(os.devnull)) as undo:
@@ -127,14 +125,10 @@ def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Pat
 
 
 def temporary_place(prefix: str, *, socket: str = "") -> Path:
-    """Unused path for a temporary folder.
+    """Unused path for a temporary folder; raises `NotWritten` if there is none to write to.
 
-    Args:
-        socket: relative path of the longest Unix socket in it. If the system's temporary folder has too long a path
-            for that, one of `SHORT_FOLDERS` is used.
-
-    Raises:
-        NotWritten: there is no writable temporary folder with a short enough path.
+    If the longest Unix socket in it (a relative path) has no room in the system's temporary folder, it is in one of
+    `SHORT_FOLDERS`.
     """
     name = f"{prefix}{secrets.token_hex(8)}"
     try:
@@ -166,8 +160,6 @@ REASON: Final = "the run was ended by SIGTERM"
 
 
 class Termination:
-    """Current effect of SIGTERM."""
-
     def __init__(self) -> None:
         self._is_settled = False
 
@@ -197,12 +189,10 @@ def terminated_like_interrupted() -> Iterator[Termination]:
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
-    """Folder of persistent state: below ``$XDG_STATE_HOME``."""
     return _folder(environment, "XDG_STATE_HOME", ".local/state")
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Folder of caches: below ``$XDG_CACHE_HOME``."""
     return _folder(environment, "XDG_CACHE_HOME", ".cache")
 
 

@@ -1,9 +1,8 @@
 """Actions that undo changes of this machine, and a program that executes them when their owner has ended.
 
-``python -m pytest_ldos.host.undoer OWNER_PID`` reads actions from its standard input, one JSON object a line, and
-answers each with ``registered``. On request (``{"undo": true}``), at the end of standard input, at the owner's death
-or on SIGTERM, it executes all of them, the last first, prints a JSON list of the failures, and exits. It also polls a
-descriptor of the owner, because a forked child of the owner may still hold the pipe.
+``python -m pytest_ldos.host.undoer OWNER_PID`` reads actions, one JSON object a line, and answers each with
+``registered``. On request (``{"undo": true}``), at the end of standard input, at the owner's death (a forked child may
+still hold the pipe) or on SIGTERM, it executes them, the last first, prints a JSON list of the failures, and exits.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from typing import Any, Final
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.fingerprint import pids_with
+from pytest_ldos.host.processes import comes_true
 
 COMMAND_LIMIT_S: Final = 10.0
 CGROUP_LIMIT_S: Final = 5.0
@@ -34,8 +34,6 @@ _POLL_S: Final = 0.01
 
 @dataclass(frozen=True)
 class RunCommand:
-    """Runs a command, without a shell."""
-
     argv: tuple[str, ...]
 
     def undo(self) -> None:
@@ -58,11 +56,8 @@ class RemoveCgroup:
     refuge: str = ""
 
     def undo(self) -> None:
-        deadline = time.monotonic() + CGROUP_LIMIT_S
-        while not self._is_removed():
-            if time.monotonic() > deadline:
-                raise OSError(f"control group {self.path} could not be removed; in it: {_members(self.path)}")
-            time.sleep(_POLL_S)
+        if not comes_true(self._is_removed, limit_s=CGROUP_LIMIT_S, poll_s=_POLL_S):
+            raise OSError(f"control group {self.path} could not be removed; in it: {_members(self.path)}")
 
     def _is_removed(self) -> bool:
         for pid in _members(self.path):
@@ -163,11 +158,9 @@ class _Undoer:
         os.set_blocking(self._signals, False)
         signal.set_wakeup_fd(self._signals)
         signal.signal(signal.SIGTERM, lambda *_: None)  # only against the default action: the descriptor has it
-        try:
+        self._owner: int | None = None
+        with contextlib.suppress(ProcessLookupError):
             descriptor = os.pidfd_open(owner)  # becomes readable when the owner ends
-        except ProcessLookupError:
-            self._owner = None
-        else:
             self._owner = descriptor if os.getppid() == owner else None
 
     def run(self) -> int:
@@ -192,7 +185,6 @@ class _Undoer:
                     return
 
     def _should_end(self) -> bool:
-        """Reads from the owner; True if it requests undoing, or has ended."""
         heard = os.read(sys.stdin.fileno(), _CHUNK)
         *lines, self._unread = (self._unread + heard).split(b"\n")
         for line in lines:
@@ -207,7 +199,6 @@ class _Undoer:
 
 
 def _say(line: str) -> None:
-    """Prints a line, even if the owner has ended."""
     with contextlib.suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), f"{line}\n".encode())
 

@@ -21,7 +21,7 @@ from pytest_ldos.host.availability import (
     rmw_installed,
     ros_program,
 )
-from pytest_ldos.host.kept import AnsweringChild
+from pytest_ldos.host.kept import AnsweringChild, ChildFailed
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.instruments.study import setting
 from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
@@ -31,34 +31,26 @@ from pytest_ldos.robot.stack.ros2.installed import SharedMemory, isolated, traci
 from pytest_ldos.scenario.model import Ros2Spec
 
 PACKAGE: Final = "ldos_cost"
-"""Package of the ROS workspace."""
 
-_EMBEDDED_MIDDLEWARE: Final = "rmw_cyclonedds_cpp"
-_EMBEDDED_MODULES: Final = ("cyclonedds", "rosbags")
-_EMBEDDED_VERSIONS: Final[tuple[str, ...]] = (*_EMBEDDED_MODULES, "python", "pytest-ldos")
+MATCH_S: Final = 20.0  # time limit for publishers and subscribers to find each other
+_START_S: Final = 20.0  # time limit for the concurrent start of processes on a busy machine
+EMBEDDED_MIDDLEWARE: Final = "rmw_cyclonedds_cpp"
+EMBEDDED_MODULES: Final = ("cyclonedds", "rosbags")
 
 
 class Layers(StrEnum):
-    """Layers to measure."""
-
-    AUTO = "auto"
-    """The embedded layer, and rclcpp if it is sourced."""
-
+    AUTO = "auto"  # the embedded layer, and rclcpp if it is sourced
     EMBEDDED = "embedded"
     ROS2 = "ros2"
 
 
 class Kind(StrEnum):
-    """Library of the nodes."""
-
     EMBEDDED = "embedded"
     ROS2 = "ros2"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayersSpec:
-    """The requested layers of a study of costs."""
-
     layer: Layers = setting(Layers.AUTO, "Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced.")
     rmw: str = setting("", "Middlewares of rclcpp, with commas between them. [default: all that are sourced]")
 
@@ -80,7 +72,6 @@ class Layer:
 
     @property
     def label(self) -> str:
-        """``embedded``, ``rclcpp rmw_fastrtps_cpp``."""
         return "embedded" if self.kind is Kind.EMBEDDED else f"rclcpp {self.middleware}"
 
     def start(
@@ -99,12 +90,9 @@ class Layer:
         `resources` ends it; `recorded` is the prefix of the command and the environment that record it.
         """
         domain = resources.enter_context(claim_domain())
-        environment: Mapping[str, str]
+        environment = environment_on(domain, self.kind, self.middleware, folder=folder, resources=resources)
         if self.kind is Kind.EMBEDDED:
-            environment, settings = bound_to_loopback(), {**settings, "domain": domain}
-        else:
-            isolation = isolated(Ros2Spec(rmw=self.middleware), domain=domain, log_directory=folder)
-            environment = resources.enter_context(isolation).environment
+            settings = {**settings, "domain": domain}
         prefix, of_recorder = recorded
         group = ProcessGroup(log_directory=folder, prefix=prefix, environment={**of_recorder, **environment})
         resources.callback(group.stop)
@@ -115,6 +103,21 @@ class Layer:
         if self.kind is Kind.EMBEDDED:
             return [sys.executable, "-m", module, json.dumps(settings)]
         return [ros_program(PACKAGE, program), *(f"{name}={value}" for name, value in settings.items())]
+
+
+def environment_on(domain: int, kind: Kind, rmw: str, *, folder: Path, resources: ExitStack) -> Mapping[str, str]:
+    """Returns the environment of nodes that meet on a domain of this machine, until `resources` are closed."""
+    if kind is Kind.EMBEDDED:
+        return bound_to_loopback()
+    return resources.enter_context(isolated(Ros2Spec(rmw=rmw), domain=domain, log_directory=folder)).environment
+
+
+def await_match(child: AnsweringChild) -> AnsweringChild:
+    """Returns the process once its publishers and subscribers have found each other; `ChildFailed` if they have not."""
+    if child.answer(limit_s=MATCH_S + _START_S).get("matched") is not True:
+        name = child.child.name
+        raise ChildFailed(f"publishers and subscribers of {name} did not find each other in {MATCH_S:.0f} s")
+    return child
 
 
 @contextmanager
@@ -147,13 +150,11 @@ def layers_available(asked: Layers, rmws: Sequence[str], *, traced: bool = False
 
 
 def embedded_available(*, traced: bool = False) -> Availability:
-    """Reports if the node layer can run here."""
-    modules = find_modules(_EMBEDDED_MODULES, extra="embedded")
+    modules = find_modules(EMBEDDED_MODULES, extra="embedded")
     return tracepoints_available(installed_here()) if modules.ok and traced else modules
 
 
 def ros2_available(rmws: Sequence[str], *, traced: bool = False) -> Availability:
-    """Reports if the workspace's programs and the middlewares are sourced."""
     needs = [find_ros_packages([PACKAGE]), *(rmw_installed(each) for each in rmws or [chosen_rmw()])]
     if traced and needs[0].ok:
         needs.append(tracing_available())
@@ -167,19 +168,23 @@ def choose_layers(asked: Layers, rmws: Sequence[str], *, traced: bool = False) -
     if asked is not Layers.ROS2:
         if embedded.ok:
             versions = installed_here().versions
-            named = {name: versions[name] for name in _EMBEDDED_VERSIONS if name in versions}
-            layers.append(Layer(kind=Kind.EMBEDDED, middleware=_EMBEDDED_MIDDLEWARE, versions=named))
+            named = {name: versions[name] for name in (*EMBEDDED_MODULES, "python", "pytest-ldos") if name in versions}
+            layers.append(Layer(kind=Kind.EMBEDDED, middleware=EMBEDDED_MIDDLEWARE, versions=named))
         else:
             notes.append(f"the embedded layer was not measured: {embedded.reason}")
     if asked is not Layers.EMBEDDED:
         if ros2.ok:
             for rmw in rmws or installed_rmws():
-                found = {name: version_of(name, None) for name in ("rclcpp", rmw, PACKAGE)}
-                named = {name: version for name, version in found.items() if version}
-                layers.append(Layer(kind=Kind.ROS2, middleware=rmw, versions=named))
+                versions = ros_versions("rclcpp", rmw, PACKAGE)
+                layers.append(Layer(kind=Kind.ROS2, middleware=rmw, versions=versions))
         else:
             notes.append(f"rclcpp was not measured: {ros2.reason} ({ros2.remedy})")
     return layers, notes
+
+
+def ros_versions(*packages: str) -> dict[str, str]:
+    """Returns the known versions of sourced packages, by name."""
+    return {name: known for name in packages if (known := version_of(name, None))}
 
 
 class Identity(TypedDict):
@@ -191,7 +196,6 @@ class Identity(TypedDict):
 
 
 def identity_of(layers: Sequence[Layer], **versions: str) -> Identity:
-    """Returns the fields of a study of all these layers, with further versions."""
     return {
         "layer": "-and-".join(dict.fromkeys(str(layer.kind) for layer in layers)),
         "middleware": "+".join(dict.fromkeys(layer.middleware for layer in layers)),

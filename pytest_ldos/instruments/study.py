@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Protocol, TypeVar
+from statistics import fmean
+from typing import Any, Final, Protocol, Self, TypeVar
 
 from pytest_ldos.base.series import Value
+from pytest_ldos.base.stats.counts import mean_interval
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.scenario.fields import described
 
-Cell = str | int | float | None
-"""A cell of a table; ``None`` for a missing number."""
+Cell = str | int | float | None  # a cell of a table; ``None`` for a missing number
 
 Setting = str | int | float | bool
 
-ROUNDS: Final = "rounds"
-"""File name of the table of all rounds and quantities; no table of an instrument may use it."""
+ROUNDS: Final = "rounds"  # file name of the table of all rounds and quantities; no table of an instrument may use it
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,32 @@ class Estimate:
     low: float | None
     high: float | None
 
+    @classmethod
+    def of_mean(cls, values: Sequence[float], *, least: float = -math.inf) -> Self:
+        """Estimates the mean of one or more values of at least `least`, with Student's t interval."""
+        if len(values) < 2:
+            return cls(values[0], None, None)
+        low, high = mean_interval(values)
+        return cls(fmean(values), max(least, low), high)
+
+    @classmethod
+    def of_ratios(cls, pairs: Sequence[tuple[float, float]]) -> Self:
+        """Estimates the geometric mean of ratios of positive numbers, with the interval of their logarithms."""
+        logs = Estimate.of_mean([math.log(value / base) for value, base in pairs])
+        bounds = (None if each is None else math.exp(each) for each in (logs.low, logs.high))
+        return cls(math.exp(logs.value), *bounds)
+
 
 def cells_of(found: Estimate | None) -> tuple[Cell, Cell, Cell]:
     return (None, None, None) if found is None else (found.value, found.low, found.high)
 
 
 T = TypeVar("T")
+
+
+def alternate(items: Sequence[T], number: int) -> Sequence[T]:
+    """Returns the items, reversed in every second pass, so that drift affects all of them alike."""
+    return items if number % 2 == 0 else items[::-1]
 
 
 def setting(value: T, /, meaning: str, *flags: str, is_path: bool = False, default: T | None = None) -> T:
@@ -45,12 +65,9 @@ def setting(value: T, /, meaning: str, *flags: str, is_path: bool = False, defau
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table.
+    """A column of a table, also in a Parquet file; its title is by default the name with spaces.
 
-    Attributes:
-        name: identifier; with the unit, the name of the column in a Parquet file.
-        unit: one of `units.UNITS`; empty for counts, ratios and words.
-        title: heading; by default the name with spaces.
+    The unit is one of `units.UNITS`, or empty for counts, ratios and words.
     """
 
     name: str
@@ -59,25 +76,25 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """``p99 [µs]``."""
         title = self.title or self.name.replace("_", " ")
         return f"{title} [{self.unit}]" if self.unit else title
 
 
 def columns_of(headings: str) -> tuple[Column, ...]:
-    """Returns columns, written as ``name [unit] title`` with commas between them; unit and title may be left out."""
+    """Returns columns, written as ``name [unit] title`` with commas between them; unit and title may be left out.
+
+    ``name±STEM`` stands for an estimate and the bounds of its interval, ``STEM_low`` and ``STEM_high``.
+    """
     found = []
     for each in headings.split(", "):
-        name, _, title = each.partition(" ")
+        names, _, title = each.partition(" ")
         unit, _, rest = title.removeprefix("[").partition("]") if title.startswith("[") else ("", "", title)
+        name, _, stem = names.partition("±")
         found.append(Column(name=name, unit=unit, title=rest.strip()))
+        if stem:
+            found.append(Column(name=f"{stem}_low", unit=unit, title="from"))
+            found.append(Column(name=f"{stem}_high", unit=unit, title="to"))
     return tuple(found)
-
-
-def with_bounds(column: Column, stem: str) -> tuple[Column, Column, Column]:
-    """Returns a column of estimates, and those of the bounds of their intervals, ``STEM_low`` and ``STEM_high``."""
-    low = Column(name=f"{stem}_low", unit=column.unit, title="from")
-    return column, low, Column(name=f"{stem}_high", unit=column.unit, title="to")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +115,13 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     is_detail: bool = False
 
+    @classmethod
+    def of(
+        cls, columns: str, rows: Iterable[tuple[Cell, ...]], *, name: str, title: str, is_detail: bool = False
+    ) -> Self:
+        """Builds a table with the columns of a text; see `columns_of`."""
+        return cls(name=name, title=title, columns=columns_of(columns), rows=tuple(rows), is_detail=is_detail)
+
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
@@ -108,8 +132,6 @@ class Table:
 
 @dataclass(frozen=True)
 class Point:
-    """A value, with its interval if it has one."""
-
     x: float
     y: float
     low: float | None = None
@@ -126,12 +148,7 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """An axis.
-
-    Attributes:
-        is_log: True for a logarithmic axis; all values are then above 0.
-        names: labels of the positions 0, 1, 2, … of a categorical axis.
-    """
+    """An axis; a logarithmic one has values above 0, `names` label the positions 0, 1, 2, … of a categorical one."""
 
     title: str
     unit: str = ""
@@ -140,8 +157,6 @@ class Axis:
 
 
 class Shape(StrEnum):
-    """Drawing style of a curve."""
-
     LINE = "line"
     BAR = "bar"
 
@@ -165,8 +180,8 @@ class Round:
     Attributes:
         case: the measured case, with every setting that affects its numbers; only equal cases are compared.
         block: number of the start of its processes, from 0.
-        values: values by name of the quantity.
-        details: further numbers by name with a unit suffix; displayed, not gated.
+        values: values to gate, by name of the quantity.
+        details: further numbers by name with a unit suffix.
         failure: reason why it has no numbers; empty if it has.
     """
 
@@ -182,12 +197,9 @@ class Study:
     """All results of one instrument in one run.
 
     Attributes:
-        instrument: its name: ``latency``.
         name: name for gating and of the baseline's file.
-        layer: the layer measured: ``embedded``, or ``ros2``.
+        layer: ``embedded``, or ``ros2``.
         middleware: implementation of DDS or of RMW, as ROS 2 names it: ``rmw_cyclonedds_cpp``.
-        versions: versions of the software used, by name.
-        settings: settings as used.
         quantities: the quantities of the rounds' values, in display order.
         notes: notes for the reader, the most important first, such as omitted measurements with reasons.
         started_at: ISO 8601, UTC.
@@ -223,16 +235,12 @@ class Study:
 
 
 class Progress(Protocol):
-    """Receives the progress of a measurement."""
-
     def expect(self, steps: int) -> None:
         """Announces the largest number of remaining steps."""
 
-    def doing(self, what: str) -> None:
-        """Announces the start of a longer step."""
+    def doing(self, what: str) -> None: ...
 
-    def step(self, count: int = 1) -> None:
-        """Reports completed steps."""
+    def step(self, count: int = 1) -> None: ...
 
     def note(self, text: str) -> None:
         """Reports an event worth a line of output."""
@@ -244,7 +252,7 @@ class Instrument:
 
     Attributes:
         name: name of the instrument, of its command and, after ``ldos_``, of its mark.
-        spec: type of its settings: a frozen dataclass whose fields are the mark's arguments.
+        spec: a frozen dataclass whose fields are the mark's arguments.
         quantities: all quantities that it may gate; a study has those requested by its settings.
         available: reports if it can run here with given settings; called before anything starts.
         measure: runs the measurement. Raises an `LdosError` for known faults; undiscovered peers and lost messages

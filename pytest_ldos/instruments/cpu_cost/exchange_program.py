@@ -1,26 +1,23 @@
-"""A process that exchanges messages on one rung of the ladder, once for each line that it reads.
+"""A process that exchanges messages on one rung of the ladder, once for each line that it reads (see `answer_lines`).
 
-Its only argument is a JSON object: ``rung``, ``match_s`` and the fields of `Plan`. It answers in lines of JSON: first
-``matched``, then for each exchange the fields of `ladder.Exchange`. Commands and answers are those of the ROS
+Settings (``rung``, ``match_s``, the fields of `Plan`) and answers (those of `ladder.Exchange`) are those of the ROS
 workspace's ``cost_ladder``.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
 import resource
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from cyclonedds.core import WaitSet
 from cyclonedds.domain import Domain, DomainParticipant
 
 from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.host.kept import answer_lines, given_settings
 from pytest_ldos.instruments.cpu_cost.ladder import Rung
 from pytest_ldos.robot.dds.domain import loopback_config
 from pytest_ldos.robot.dds.endpoint import DEFAULT, Reader, Writer, dds_topic, wall_clock_ns
@@ -30,14 +27,10 @@ from pytest_ldos.robot.dds.node import Context, Node, Publisher, Timer
 _TYPE: Final = "std_msgs/msg/String"
 _PATIENCE_NS: Final = NS_PER_S  # time to wait for messages after the last tick
 _BATCH: Final = 64
-_PR_SET_TIMERSLACK: Final = 29
-_MATCH_POLL_S: Final = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The traffic to exchange; see `ladder.CpuCostSpec`."""
-
     domain: int
     topics: int
     subscribers: int
@@ -60,8 +53,6 @@ class Plan:
 
 
 class Traffic(Protocol):
-    """Publishers and subscribers."""
-
     def is_matched(self) -> bool:
         """Returns True if every publisher has found all its subscribers."""
 
@@ -70,7 +61,7 @@ class Traffic(Protocol):
 
 
 class InProcess:
-    """Publishes by function calls, without middleware and threads; see `Traffic`."""
+    """Publishes by function calls, without middleware and threads."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -97,7 +88,7 @@ class InProcess:
 
 
 class DdsOnly:
-    """DDS writers and readers of encoded messages on one thread, without nodes and tracepoints; see `Traffic`."""
+    """DDS writers and readers of encoded messages on one thread, without nodes and tracepoints."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -135,8 +126,6 @@ class DdsOnly:
 
 @dataclass
 class _Member:
-    """A node with its publishers and its number of ticks left."""
-
     node: Node
     publishers: list[Publisher] = field(default_factory=list)
     ticks_left: int = 0
@@ -144,12 +133,10 @@ class _Member:
 
 
 class Nodes:
-    """Nodes with one timer each; at every tick, a node's publishers publish; see `Traffic`.
+    """Nodes with one timer each; at every tick, a node's publishers publish, unless not `publishes`.
 
-    Args:
-        nodes: number of nodes over which publishers and subscriptions are spread.
-        own_participants: True if each node has its own participant, and its own executor on a thread.
-        publishes: False for timers only.
+    Publishers and subscriptions are spread over the nodes. With `own_participants`, each node has its own participant,
+    and its own executor on a thread.
     """
 
     def __init__(self, plan: Plan, *, nodes: int, own_participants: bool = False, publishes: bool = True) -> None:
@@ -238,7 +225,6 @@ def read_usage() -> Mapping[str, int]:
 
 
 def measure(traffic: Traffic, ticks: int) -> Mapping[str, int]:
-    """Makes one exchange and returns its usage."""
     before, begin_ns = read_usage(), time.monotonic_ns()
     published, received = traffic.exchange()
     after, wall_ns = read_usage(), time.monotonic_ns() - begin_ns
@@ -246,31 +232,12 @@ def measure(traffic: Traffic, ticks: int) -> Mapping[str, int]:
     return {"ticks": ticks, "published": published, "received": received, "wall_ns": wall_ns, **used}
 
 
-def await_match(traffic: Traffic, limit_s: float) -> bool:
-    deadline = time.monotonic() + limit_s
-    while not traffic.is_matched():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_MATCH_POLL_S)
-    return True
-
-
-def say(answer: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    settings = json.loads(sys.argv[1])
+    settings = given_settings()
     rung, match_s = Rung(settings.pop("rung")), settings.pop("match_s")
     plan = Plan(**settings)
     traffic = MAKERS[rung](plan)
-    is_matched = await_match(traffic, match_s)
-    say({"matched": is_matched})
-    if is_matched:
-        for _ in sys.stdin:
-            say(measure(traffic, plan.ticks))
+    answer_lines(lambda _: measure(traffic, plan.ticks), is_matched=traffic.is_matched, match_s=match_s)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +11,10 @@ from statistics import fmean, median
 from typing import Final
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.stats.counts import mean_interval
 from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.counters import Event
-from pytest_ldos.instruments.cost_layers import (
-    Kind,
-    Layer,
-    choose_layers,
-    identity_of,
-    layers_available,
-)
+from pytest_ldos.instruments.cost_layers import Kind, Layer, choose_layers, identity_of, layers_available
 from pytest_ldos.instruments.cpu_cost.ladder import (
     SEED_CYCLES,
     SEED_RATIO,
@@ -37,7 +29,6 @@ from pytest_ldos.instruments.cpu_cost.ladder import (
 from pytest_ldos.instruments.study import (
     Axis,
     Cell,
-    Column,
     Curve,
     Estimate,
     Figure,
@@ -49,8 +40,6 @@ from pytest_ldos.instruments.study import (
     Study,
     Table,
     cells_of,
-    columns_of,
-    with_bounds,
 )
 from pytest_ldos.measure.metrics.model import Metric
 
@@ -98,52 +87,30 @@ def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
     return "" if exchange.received else "no message was received"
 
 
-ByStart = Mapping[int, Sequence[float]]
-"""Values of rounds by start, because rounds of one start are correlated."""
+ByStart = Mapping[int, Sequence[float]]  # values of rounds by start, because rounds of one start are correlated
 
 
 def estimate(values: ByStart) -> Estimate | None:
     """Mean over starts of the rounds' medians, with a non-negative interval; ``None`` without values."""
     medians = [median(of_start) for of_start in values.values()]
-    if not medians:
-        return None
-    if len(medians) < 2:
-        return Estimate(medians[0], None, None)
-    low, high = mean_interval(medians)
-    return Estimate(fmean(medians), max(0.0, low), high)
+    return Estimate.of_mean(medians, least=0.0) if medians else None
 
 
 def ratio(values: ByStart, base: ByStart) -> Estimate | None:
-    """Ratio to `base` over common starts; ``None`` without such starts or with values of zero.
-
-    Ratios are computed within starts, so that effects of a start cancel; the result is their geometric mean.
-    """
+    """Geometric mean of the ratios within common starts, whose effects cancel; ``None`` without any, or with zeros."""
     pairs = [(median(values[start]), median(base[start])) for start in values if start in base]
     if not pairs or min(min(pair) for pair in pairs) <= 0:
         return None
-    logs = [math.log(value / of_base) for value, of_base in pairs]
-    bounds = map(math.exp, mean_interval(logs)) if len(logs) > 1 else (None, None)
-    return Estimate(math.exp(fmean(logs)), *bounds)
+    return Estimate.of_ratios(pairs)
 
 
 _COST: Final = "what a message costs with all its subscribers (means over starts, 95 % intervals)"
-_COLUMNS: Final = (
-    *with_bounds(Column(name="cpu_per_message", unit="µs", title="CPU/message"), "cpu"),
-    *with_bounds(Column(name="ratio", title="× DDS"), "ratio"),
-    Column(name="seed_ratio", title="seed's ×"),
-)
-_SWITCH_COLUMNS: Final = (
-    *with_bounds(Column(name="switches_per_message", title="switches/message"), "switches"),
-    *columns_of("voluntary, involuntary, migrations"),
-)
+_COLUMNS: Final = "cpu_per_message±cpu [µs] CPU/message, ratio±ratio × DDS, seed_ratio seed's ×"
+_SWITCH_COLUMNS: Final = "switches_per_message±switches switches/message, voluntary, involuntary, migrations"
 _CYCLE_COLUMNS: Final = (
-    *with_bounds(Column(name="cycles_per_message", title="cycles/message"), "cycles"),
-    *with_bounds(Column(name="cycles_ratio", title="× DDS"), "cycles_ratio"),
-    Column(name="seed_cycles", title="seed's cycles in 30 s"),
+    "cycles_per_message±cycles cycles/message, cycles_ratio±cycles_ratio × DDS, seed_cycles seed's cycles in 30 s"
 )
-_DETAIL_COLUMNS: Final = columns_of(
-    "rounds, failed without result, system [%] of it in the kernel, load [%] of a CPU, lost [%]"
-)
+_DETAIL_COLUMNS: Final = "rounds, failed without result, system [%] of it in the kernel, load [%] of a CPU, lost [%]"
 
 
 @dataclass(frozen=True)
@@ -154,7 +121,6 @@ class Climb:
     rounds: Mapping[Rung, Sequence[Round]]
 
     def values(self, rung: Rung, quantity: str) -> ByStart:
-        """Returns a quantity's values by start, from the rounds that have any."""
         found: dict[int, list[float]] = {}
         for each in self.rounds.get(rung, ()):
             value = each.values.get(quantity)
@@ -169,7 +135,6 @@ class Climb:
 
 
 def tables_of(climbs: Sequence[Climb]) -> Iterator[Table]:
-    """Yields the tables of each layer."""
     for climb in climbs:
         cost = partial(_cost_cells, quantity=CPU.name, seed=SEED_RATIO)
         yield _table(climb, "ladder", _COST, _COLUMNS, cost)
@@ -181,15 +146,11 @@ def tables_of(climbs: Sequence[Climb]) -> Iterator[Table]:
 
 
 def _table(
-    climb: Climb, name: str, title: str, columns: tuple[Column, ...], cells: Callable[[Climb, Rung], tuple[Cell, ...]]
+    climb: Climb, name: str, title: str, columns: str, cells: Callable[[Climb, Rung], tuple[Cell, ...]]
 ) -> Table:
     label = climb.layer.label
-    return Table(
-        name=f"{name}_{label.replace(' ', '_')}",
-        title=f"{label}: {title}",
-        columns=(Column(name="rung"), *columns),
-        rows=tuple((TITLES[rung], *cells(climb, rung)) for rung in climb.rounds),
-    )
+    rows = ((TITLES[rung], *cells(climb, rung)) for rung in climb.rounds)
+    return Table.of(f"rung, {columns}", rows, name=f"{name}_{label.replace(' ', '_')}", title=f"{label}: {title}")
 
 
 def _cost_cells(climb: Climb, rung: Rung, *, quantity: str, seed: Mapping[Rung, float]) -> tuple[Cell, ...]:
@@ -239,12 +200,10 @@ _SETTINGS: Final = ("topics", "subscribers", "nodes", "rate_hz", "size_bytes", "
 
 
 def available(spec: CpuCostSpec) -> Availability:
-    """Reports if any of the requested layers can run here."""
     return layers_available(spec.layer, spec.rmws)
 
 
 def measure(spec: CpuCostSpec, progress: Progress) -> Study:
-    """Measures the ladder of each layer."""
     started_at = datetime.now(UTC).isoformat()
     layers, notes = choose_layers(spec.layer, spec.rmws)
     progress.expect(len(layers) * len(spec.chosen_rungs) * spec.rounds * spec.starts)
@@ -256,7 +215,6 @@ def measure(spec: CpuCostSpec, progress: Progress) -> Study:
 
 
 def climb_of(spec: CpuCostSpec, layer: Layer, measured: Sequence[RungRound]) -> Climb:
-    """Groups a layer's measurements by rung."""
     rounds: dict[Rung, list[Round]] = {rung: [] for rung in spec.chosen_rungs}
     for each in measured:
         rounds[each.rung].append(to_round(each, spec))
@@ -264,7 +222,6 @@ def climb_of(spec: CpuCostSpec, layer: Layer, measured: Sequence[RungRound]) -> 
 
 
 def compose(spec: CpuCostSpec, climbs: Sequence[Climb], *, notes: Sequence[str], started_at: str) -> Study:
-    """Builds the study of all layers."""
     layers = [climb.layer for climb in climbs]
     figure = figure_of(climbs)
     no_cycles = why_not_counted(Event.CPU_CYCLES, os.getpid())

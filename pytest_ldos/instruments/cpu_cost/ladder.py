@@ -6,7 +6,7 @@ Reference: the seed `ros2_performance` (its table of binaries, and of CPU cycles
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -20,30 +20,19 @@ from pytest_ldos.host.counters import Counters, Event, process_cpu_ns
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, attempt, whole
 from pytest_ldos.host.processes import Child
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.instruments.cost_layers import Layer, LayersSpec, leaving_no_memory
-from pytest_ldos.instruments.study import Progress, setting
+from pytest_ldos.instruments.cost_layers import MATCH_S, Layer, LayersSpec, await_match, leaving_no_memory
+from pytest_ldos.instruments.study import Progress, alternate, setting
 
 
 class Rung(StrEnum):
     """Rungs, in display order."""
 
-    IN_PROCESS = "in_process"
-    """Publishing calls each subscriber directly."""
-
-    NO_PUBLISHING = "no_publishing"
-    """Nodes with timers that publish nothing."""
-
-    DDS = "dds"
-    """DDS writers and readers without nodes."""
-
-    ONE_NODE = "one_node"
-    """All publishers and subscriptions in one node."""
-
-    MANY_NODES = "many_nodes"
-    """Publishers and subscriptions spread over nodes that share a participant, as since ROS 2 Foxy."""
-
-    MANY_PARTICIPANTS = "many_participants"
-    """Publishers and subscriptions spread over nodes with a participant each, as before Foxy."""
+    IN_PROCESS = "in_process"  # publishing calls each subscriber directly
+    NO_PUBLISHING = "no_publishing"  # nodes with timers that publish nothing
+    DDS = "dds"  # DDS writers and readers without nodes
+    ONE_NODE = "one_node"  # all publishers and subscriptions in one node
+    MANY_NODES = "many_nodes"  # spread over nodes that share a participant, as since ROS 2 Foxy
+    MANY_PARTICIPANTS = "many_participants"  # spread over nodes with a participant each, as before Foxy
 
 
 SEED_CYCLES: Final[Mapping[Rung, float]] = {Rung.DDS: 3.6e9, Rung.ONE_NODE: 1.3e10, Rung.MANY_PARTICIPANTS: 3.8e10}
@@ -51,12 +40,9 @@ SEED_RATIO: Final[Mapping[Rung, float]] = {Rung.DDS: 1.0, Rung.ONE_NODE: 3.5, Ru
 """The seed's CPU cycles in 30 s, and relative to those of DDS alone; its many nodes had one participant each."""
 
 TITLES: Final[Mapping[Rung, str]] = {
+    **{rung: rung.replace("_", " ") for rung in Rung},
     Rung.IN_PROCESS: "in-process calls",
-    Rung.NO_PUBLISHING: "no publishing",
     Rung.DDS: "DDS only",
-    Rung.ONE_NODE: "one node",
-    Rung.MANY_NODES: "many nodes",
-    Rung.MANY_PARTICIPANTS: "many participants",
 }
 
 
@@ -69,9 +55,7 @@ def parse_rungs(text: str) -> Sequence[Rung]:
     return [each for each in Rung if not names or each in names]
 
 
-MOST_NODES: Final = 30
-"""Number of participants that rmw_cyclonedds finds on one machine by default."""
-
+MOST_NODES: Final = 30  # number of participants that rmw_cyclonedds finds on one machine by default
 _MOST_SUBSCRIPTIONS: Final = 2000
 _LONGEST_ROUND_S: Final = 60.0
 
@@ -95,21 +79,15 @@ class CpuCostSpec(LayersSpec):
         parse_rungs(self.rungs)
         require(self.topics >= 1, f"{self.topics} topics", remedy="at least 1")
         require(self.subscribers >= 1, f"{self.subscribers} subscribers of a topic", remedy="at least 1")
-        require(
-            self.topics * self.subscribers <= _MOST_SUBSCRIPTIONS,
-            f"{self.topics} topics with {self.subscribers} subscribers each",
-            remedy=f"at most {_MOST_SUBSCRIPTIONS} subscriptions in all",
-        )
+        subscriptions = f"{self.topics} topics with {self.subscribers} subscribers each"
+        most = f"at most {_MOST_SUBSCRIPTIONS} subscriptions in all"
+        require(self.topics * self.subscribers <= _MOST_SUBSCRIPTIONS, subscriptions, remedy=most)
         require(1 <= self.nodes <= MOST_NODES, f"{self.nodes} nodes", remedy=f"between 1 and {MOST_NODES}")
-        require(
-            0.1 <= self.rate_hz <= 10_000, f"a rate of {self.rate_hz:g} Hz", remedy="between 0.1 and 10 000 Hz a topic"
-        )
+        rates = "between 0.1 and 10 000 Hz a topic"
+        require(0.1 <= self.rate_hz <= 10_000, f"a rate of {self.rate_hz:g} Hz", remedy=rates)
         require(1 <= self.size_bytes <= 1 << 20, f"messages of {self.size_bytes} bytes", remedy="between 1 and 1048576")
-        require(
-            0 < self.seconds <= _LONGEST_ROUND_S,
-            f"rounds of {self.seconds:g} s",
-            remedy=f"more than 0 and at most {_LONGEST_ROUND_S:.0f} s",
-        )
+        longest = f"more than 0 and at most {_LONGEST_ROUND_S:.0f} s"
+        require(0 < self.seconds <= _LONGEST_ROUND_S, f"rounds of {self.seconds:g} s", remedy=longest)
         require(self.ticks >= 1, "a round without a message", remedy="longer rounds, or a higher rate")
         require(1 <= self.rounds <= 1000, f"{self.rounds} rounds", remedy="between 1 and 1000")
         require(1 <= self.starts <= 1000, f"{self.starts} starts", remedy="between 1 and 1000")
@@ -121,7 +99,6 @@ class CpuCostSpec(LayersSpec):
 
     @property
     def messages(self) -> int:
-        """Messages of all publishers in a round."""
         return self.ticks * self.topics
 
     @property
@@ -134,8 +111,7 @@ class CpuCostSpec(LayersSpec):
         return f"{self.topics} × 1 → {self.subscribers}, {self.rate_hz:g} Hz, {self.size_bytes} B"
 
 
-CLOCK_SLACK_NS: Final = 10 * NS_PER_MS
-"""Tolerance between two of the kernel's counts: one tick."""
+CLOCK_SLACK_NS: Final = 10 * NS_PER_MS  # tolerance between two of the kernel's counts: one tick
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +121,6 @@ class Exchange:
     Attributes:
         published, received: messages; each published message is received by several subscribers.
         user_ns, system_ns: CPU time; the sum is exact, its split into user and system is sampled by ticks.
-        voluntary, involuntary: context switches.
         cycles, migrations: of the CPU, and to other CPUs; ``None`` if they cannot be counted.
     """
 
@@ -175,7 +150,6 @@ class Exchange:
 
 
 _REPORTED: Final = ("ticks", "published", "received", "wall_ns", "user_ns", "system_ns", "voluntary", "involuntary")
-"""Counts in a process's answer."""
 
 
 def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
@@ -187,26 +161,20 @@ def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
         exchange = Exchange.of(answer, cycles=cycles(), migrations=migrations())
     seen_ns = _cpu_ns(child.child) - before_ns
     if exchange.cpu_ns > seen_ns + CLOCK_SLACK_NS:
-        used, seen = exchange.cpu_ns / NS_PER_MS, seen_ns / NS_PER_MS
-        raise ChildFailed(
-            f"{child.child.name} says that it used {used:.1f} ms of CPU, the kernel counted {seen:.1f} ms"
-        )
+        name, used, seen = child.child.name, exchange.cpu_ns / NS_PER_MS, seen_ns / NS_PER_MS
+        raise ChildFailed(f"{name} says that it used {used:.1f} ms of CPU, the kernel counted {seen:.1f} ms")
     return exchange
 
 
 @contextmanager
 def _counted(event: Event, pid: int) -> Iterator[Callable[[], int | None]]:
-    """Counts an event in all threads of a process and their later children."""
     try:
         threads = [thread.id for thread in psutil.Process(pid).threads()]
     except psutil.NoSuchProcess:
         threads = [pid]
-    counters = Counters(event, threads)
-    before = counters.read()
-    try:
+    with closing(Counters(event, threads)) as counters:
+        before = counters.read()
         yield lambda: None if before is None else (counters.read() or 0) - before
-    finally:
-        counters.close()
 
 
 def why_not_counted(event: Event, pid: int) -> str:
@@ -223,10 +191,6 @@ def _cpu_ns(child: Child) -> int:
         raise ChildFailed(child.describe_end(), details=child.last_lines()) from None
 
 
-MATCH_S: Final = 20.0
-"""Time limit for publishers and subscribers to find each other."""
-
-_START_S: Final = 20.0  # time limit for the concurrent start of processes on a busy machine
 _GRACE_S: Final = 10.0  # additional time limit for the answer of an exchange
 _MODULE: Final = "pytest_ldos.instruments.cpu_cost.exchange_program"
 _PROGRAM: Final = "cost_ladder"
@@ -252,20 +216,15 @@ class Ladder:
     progress: Progress
 
     def measure(self) -> Iterator[RungRound]:
-        """Yields all rounds of all starts."""
         for start in range(self.spec.starts):
             self.progress.doing(f"{self.layer.label}, start {start + 1} of {self.spec.starts}")
             with self._started() as children:
                 yield from self._rounds(children, start)
 
     def _rounds(self, children: dict[Rung, AnsweringChild | str], start: int) -> Iterator[RungRound]:
-        """Reverses the order of the rungs on every second pass, so that drift affects all rungs alike.
-
-        A failed process is not used again, because a later answer could belong to an earlier request.
-        """
+        """Yields the rounds of a start; does not use a failed process again, which could answer an earlier request."""
         for number in range(self.spec.rounds):
-            rungs = self.spec.chosen_rungs
-            for rung in rungs if (start + number) % 2 == 0 else reversed(rungs):
+            for rung in alternate(self.spec.chosen_rungs, start + number):
                 child, limit_s = children[rung], self.spec.seconds + _GRACE_S
                 result = child if isinstance(child, str) else attempt(partial(make_exchange, child, limit_s=limit_s))
                 if isinstance(result, str):
@@ -281,30 +240,12 @@ class Ladder:
             folder = stack.enter_context(temporary_folder("ldos-cpu-cost-"))
             start = partial(self.layer.start, module=_MODULE, program=_PROGRAM, folder=folder, resources=stack)
             children = {rung: start(str(rung), self._settings(rung)) for rung in self.spec.chosen_rungs}
-            yield {rung: attempt(partial(_matched, child)) for rung, child in children.items()}
+            yield {rung: attempt(partial(await_match, child)) for rung, child in children.items()}
             for child in children.values():
                 child.close()
             for child in children.values():
                 child.await_end()
 
     def _settings(self, rung: Rung) -> Mapping[str, str | int | float]:
-        spec = self.spec
-        return {
-            "rung": str(rung),
-            "match_s": MATCH_S,
-            "topics": spec.topics,
-            "subscribers": spec.subscribers,
-            "nodes": spec.nodes,
-            "rate_hz": spec.rate_hz,
-            "size_bytes": spec.size_bytes,
-            "ticks": spec.ticks,
-        }
-
-
-def _matched(child: AnsweringChild) -> AnsweringChild:
-    """Returns the process once its publishers and subscribers have found each other; `ChildFailed` if they have not."""
-    answer = child.answer(limit_s=MATCH_S + _START_S)
-    if answer.get("matched") is not True:
-        name = child.child.name
-        raise ChildFailed(f"publishers and subscribers of {name} did not find each other in {MATCH_S:.0f} s")
-    return child
+        names = ("topics", "subscribers", "nodes", "rate_hz", "size_bytes", "ticks")
+        return {"rung": str(rung), "match_s": MATCH_S, **{name: getattr(self.spec, name) for name in names}}

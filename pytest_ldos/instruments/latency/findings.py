@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -56,12 +55,6 @@ class Percentiles:
             high=float(times_ns.max()) / _NS_PER_US,
         )
 
-    def times(self, factor: float) -> Percentiles:
-        """Returns a copy with all times multiplied by `factor`."""
-        p999 = None if self.p999 is None else self.p999 * factor
-        scaled = {name: getattr(self, name) * factor for name in ("low", "mean", "p50", "p90", "p99", "high")}
-        return replace(self, p999=p999, **scaled)
-
 
 def combine(parts: Sequence[Percentiles]) -> Percentiles:
     """Combines one or more rounds: medians of their percentiles, mean of all times, minimum and maximum."""
@@ -100,8 +93,6 @@ class Step:
 
 
 class Distribution:
-    """Times of several rounds."""
-
     def __init__(self) -> None:
         self._histogram: Any = import_module(_MODULE).HdrHistogram(1, LONGEST_NS, _DIGITS)
 
@@ -114,10 +105,6 @@ class Distribution:
     @property
     def count(self) -> int:
         return int(self._histogram.get_total_count())
-
-    def percentile_ns(self, percent: float) -> int:
-        """Returns a percentile, accurate to a thousandth of it."""
-        return int(self._histogram.get_value_at_percentile(percent))
 
     def steps(self) -> Iterator[Step]:
         """Yields steps from the shortest to the longest time, finer towards the tail."""
@@ -136,11 +123,9 @@ class Exchange:
     """A round of one case.
 
     Attributes:
-        round_trip: ``None`` without answers.
         there, back: one-way times, on a common clock; ``None`` if the program does not report them.
         lost, late: messages without an answer in time, and answers after the time limit.
         times_ns: times of all round trips, if known individually.
-        failure: reason why there are no numbers; empty if there are.
     """
 
     case: Case
@@ -158,8 +143,6 @@ class Exchange:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Counts of the ping side."""
-
     sent: int
     lost: int
     late: int
@@ -170,51 +153,34 @@ def to_exchange(case: Case, block: int, counts: Counts, samples: Path) -> Exchan
     """Builds an exchange from a report and its file of times (all round trips, then all one-way times of pings)."""
     times = np.fromfile(samples, dtype=np.int64)
     round_trips, there = times[: len(times) // 2], times[len(times) // 2 :]
+    counted = Exchange(case=case, block=block, sent=counts.sent, lost=counts.lost, late=counts.late)
     if not len(round_trips):
-        failure = f"none of {counts.sent} messages was answered in time"
-        return Exchange(case=case, block=block, sent=counts.sent, lost=counts.lost, late=counts.late, failure=failure)
-    return Exchange(
-        case=case,
-        block=block,
+        return replace(counted, failure=f"none of {counts.sent} messages was answered in time")
+    return replace(
+        counted,
         round_trip=Percentiles.of(round_trips),
         there=Percentiles.of(there),
         back=Percentiles.of(round_trips - there),
-        sent=counts.sent,
-        lost=counts.lost,
-        late=counts.late,
         per_second=len(round_trips) * NS_PER_S / counts.elapsed_ns,
         times_ns=round_trips,
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CaseFindings:
-    """A case and its rounds, in order; the distribution is empty if round trips are not known individually."""
+    """A case, its rounds in order, and their times together; round trips known individually are in the distribution."""
 
     case: Case
     exchanges: Sequence[Exchange]
     distribution: Distribution
-
-    @property
-    def round_trip(self) -> Percentiles | None:
-        return _combined(each.round_trip for each in self.exchanges)
-
-    @property
-    def there(self) -> Percentiles | None:
-        return _combined(each.there for each in self.exchanges)
-
-    @property
-    def back(self) -> Percentiles | None:
-        return _combined(each.back for each in self.exchanges)
+    round_trip: Percentiles | None
+    there: Percentiles | None
+    back: Percentiles | None
 
     @property
     def per_second(self) -> float | None:
         known = [each.per_second for each in self.exchanges if each.round_trip is not None]
         return median(known) if known else None
-
-    @property
-    def lost(self) -> int:
-        return sum(each.lost for each in self.exchanges)
 
 
 def by_case(cases: Sequence[Case], exchanges: Iterable[Exchange]) -> list[CaseFindings]:
@@ -225,7 +191,17 @@ def by_case(cases: Sequence[Case], exchanges: Iterable[Exchange]) -> list[CaseFi
         if each.times_ns is not None:
             distributions[each.case].add(each.times_ns)
         kept[each.case].append(replace(each, times_ns=None))
-    return [CaseFindings(case, kept[case], distributions[case]) for case in cases]
+    return [
+        CaseFindings(
+            case=case,
+            exchanges=found,
+            distribution=distributions[case],
+            round_trip=_combined(each.round_trip for each in found),
+            there=_combined(each.there for each in found),
+            back=_combined(each.back for each in found),
+        )
+        for case, found in kept.items()
+    ]
 
 
 def _combined(parts: Iterable[Percentiles | None]) -> Percentiles | None:
@@ -235,15 +211,9 @@ def _combined(parts: Iterable[Percentiles | None]) -> Percentiles | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Comparison of one of this package's programs with ddsperf in one setup.
+    """Comparison of one of this package's programs with ddsperf: median round trips, and ratios of ours to theirs."""
 
-    Attributes:
-        ours_us, theirs_us: median round trips, as the median over all rounds.
-        p50, p99, rate: ours divided by ddsperf's.
-    """
-
-    setup: Setup
-    program: Program
+    case: Case
     ours_us: float
     theirs_us: float
     p50: Estimate
@@ -269,31 +239,19 @@ def compare_all(exchanges: Iterable[Exchange], setups: Sequence[Setup]) -> list[
         ours, theirs = (Case(program=each, **vars(setup)) for each in (program, Program.DDSPERF))
         blocks = sorted(block for case, block in found if case == ours and (theirs, block) in found)
         if blocks:
-            sides = [[found[case, block] for block in blocks] for case in (ours, theirs)]
-            p50 = [[times.p50 for times, _ in side] for side in sides]
-            p99 = [[times.p99 for times, _ in side] for side in sides]
-            rates = [[rate for _, rate in side] for side in sides]
+            pairs = [(found[ours, block], found[theirs, block]) for block in blocks]
+            p50 = [(our[0].p50, their[0].p50) for our, their in pairs]
             compared.append(
                 Agreement(
-                    setup=setup,
-                    program=program,
-                    ours_us=float(np.median(p50[0])),
-                    theirs_us=float(np.median(p50[1])),
-                    p50=ratio_of(*p50),
-                    p99=ratio_of(*p99),
-                    rate=ratio_of(*rates),
+                    case=ours,
+                    ours_us=median([our for our, _ in p50]),
+                    theirs_us=median([their for _, their in p50]),
+                    p50=Estimate.of_ratios(p50),
+                    p99=Estimate.of_ratios([(our[0].p99, their[0].p99) for our, their in pairs]),
+                    rate=Estimate.of_ratios([(our[1], their[1]) for our, their in pairs]),
                 )
             )
     return compared
-
-
-def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Returns the geometric mean of the rounds' ratios, with Student's t interval over their logarithms."""
-    logs = np.log(np.asarray(ours)) - np.log(np.asarray(theirs))
-    middle = math.exp(float(logs.mean()))
-    if len(logs) < 2:
-        return Estimate(middle, None, None)
-    return Estimate(middle, *map(math.exp, mean_interval(logs.tolist())))
 
 
 P50: Final = Metric(name="round_trip_p50", title="Round trip, median", unit="µs", better=Better.LOWER)
@@ -335,7 +293,6 @@ def _values(found: Exchange) -> dict[str, Value]:
 
 
 def remarks_of(exchanges: Sequence[Exchange]) -> list[str]:
-    """Returns notes on lost messages, and on failures of ddsperf."""
     lost, sent = sum(each.lost for each in exchanges), sum(each.sent for each in exchanges)
     losses = [f"{lost} of {sent} messages had no answer in time"] if lost else []
     theirs = [each for each in exchanges if each.case.program is Program.DDSPERF and each.failure]

@@ -1,8 +1,8 @@
 """DDS latency: interleaved rounds of all cases and programs, among them Cyclone DDS's own benchmark ddsperf.
 
 ``[17] 2.001  host:18 size 1036 mean 9.386us min 7.441us 50% 9.208us 90% 10.21us 99% 28.137us max 3622.01us cnt 52896``:
-process, seconds since it began, peer, size of the message, and percentiles of the last second's first 20 000
-round trips, halved; ``cnt`` counts all. The first line printed may also cover the seconds in which peers were found.
+process, seconds since its start, peer, size, and percentiles of the last second's first 20 000 round trips, halved;
+``cnt`` counts all. The first line may also cover the seconds in which peers were found.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from pytest_ldos.instruments.latency.spec import (
     why_no_priority,
 )
 from pytest_ldos.instruments.latency.tables import figures_of, tables_of
-from pytest_ldos.instruments.study import Instrument, Progress, Study
+from pytest_ldos.instruments.study import Instrument, Progress, Study, alternate
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.scenario.loads import Reliability
 
@@ -55,30 +55,22 @@ _UNITS: Final = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
 _TIME: Final = r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s)"
 _NAMES: Final = ("mean", "min", "50%", "90%", "99%", "max")
 _LINE: Final = re.compile(
-    r"^\[\d+\] (\d+(?:\.\d+)?)\s+\S.* size (\d+) " + " ".join(rf"{name} {_TIME}" for name in _NAMES) + r" cnt (\d+)$"
+    r"^\[\d+\] (\d+(?:\.\d+)?)\s+\S.* size \d+ " + " ".join(rf"{name} {_TIME}" for name in _NAMES) + r" cnt (\d+)$"
 )
 _LIKE_ONE: Final = re.compile(r"\b(mean|cnt)\b")
 _TIMED_OUT: Final = re.compile(r"ping timed out \(total (\d+) times\)")
 _MET: Final = re.compile(r"participant \S+: new$", re.MULTILINE)
 
 
-class DdsperfUnreadable(Exception):
-    """A line does not have the known format of ddsperf's output."""
+class DdsperfUnreadable(Exception): ...
 
 
 @dataclass(frozen=True)
 class Second:
-    """Statistics of one line.
-
-    Attributes:
-        at_s: time of printing, since the start.
-        size: message size, including its fixed fields.
-        half: percentiles of halved round-trip times.
-    """
+    """Percentiles of round trips, in a line printed `at_s` after the start."""
 
     at_s: float
-    size: int
-    half: Percentiles
+    round_trip: Percentiles
 
 
 @dataclass(frozen=True)
@@ -104,39 +96,36 @@ def parse_ddsperf(text: str) -> DdsperfOutput:
 
 
 def _second(match: re.Match[str]) -> Second:
-    at_s, size, *times, count = match.groups()
-    values = [float(number) * _UNITS[unit] for number, unit in zip(times[::2], times[1::2], strict=True)]
+    at_s, *times, count = match.groups()
+    values = [2 * float(number) * _UNITS[unit] for number, unit in zip(times[::2], times[1::2], strict=True)]
     mean, low, p50, p90, p99, high = values
     if not (low <= p50 <= p90 <= p99 <= high and low <= mean <= high and int(count) > 0):
         raise DdsperfUnreadable(f"ddsperf printed {quoted(match.string)}, which makes no sense")
-    half = Percentiles(count=int(count), low=low, mean=mean, p50=p50, p90=p90, p99=p99, p999=None, high=high)
-    return Second(float(at_s), int(size), half)
+    found = Percentiles(count=int(count), low=low, mean=mean, p50=p50, p90=p90, p99=p99, p999=None, high=high)
+    return Second(float(at_s), found)
 
 
-FIXED_BYTES: Final = 12
-"""Number, key and length in a message, which ddsperf's sizes include."""
-
+FIXED_BYTES: Final = 12  # number, key and length in a message, which ddsperf's sizes include
 _BEFORE_S: Final = 2  # seconds before the measurement: discovery, then warm-up
 _SLACK_S: Final = 10.0
 
 
 def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: Path) -> Exchange:
     """Measures one round of the same number of seconds, after a warm-up second."""
-    group = ProcessGroup(log_directory=folder, environment=environment_of(case.setup))
+    group = ProcessGroup(log_directory=folder, environment=environment_of(case))
     try:
         found = _run_ddsperf(case, site.spec, group, domain)
     except (RoundFailed, DdsperfUnreadable) as failed:
         return Exchange(case=case, block=block, failure=str(failed))
     finally:
         group.stop()
-    # The halves become whole round trips.
     counted = found.seconds[1:] or found.seconds
     begin_s = found.seconds[0].at_s if len(found.seconds) > 1 else counted[0].at_s - 1
-    total = sum(each.half.count for each in counted)
+    total = sum(each.round_trip.count for each in counted)
     return Exchange(
         case=case,
         block=block,
-        round_trip=combine([each.half for each in counted]).times(2),
+        round_trip=combine([each.round_trip for each in counted]),
         sent=total + found.lost,
         lost=found.lost,
         per_second=total / max(counted[-1].at_s - begin_s, 1e-3),
@@ -172,10 +161,9 @@ def _run_ddsperf(case: Case, spec: LatencySpec, group: ProcessGroup, domain: int
 
 
 def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterator[Exchange]:
-    """Measures every case once per block, in reversed order in every second, so that drift affects all cases alike."""
     progress.expect(len(cases) * site.spec.rounds)
     for block in range(site.spec.rounds):
-        for case in cases if block % 2 == 0 else reversed(cases):
+        for case in alternate(cases, block):
             progress.doing(f"round {block + 1} of {site.spec.rounds}: {case.program}, {case.words}")
             found = measure_round(case, site, block=block)
             if found.failure:
@@ -185,7 +173,6 @@ def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterat
 
 
 def measure_round(case: Case, site: Site, *, block: int) -> Exchange:
-    """Measures a round with new processes on a separate domain."""
     with claim_domain() as domain, tempfile.TemporaryDirectory(dir=site.folder) as folder:
         if case.program is Program.DDSPERF:
             return measure_ddsperf(case, site, domain=domain, block=block, folder=Path(folder))

@@ -17,38 +17,28 @@ from pytest_ldos.host.processes import Child, ProcessGroup, quoted
 from pytest_ldos.instruments.latency.findings import Counts
 from pytest_ldos.instruments.latency.peer_parameters import BOTH, PING, PONG, PeerParameters
 from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, Site, environment_of
-from pytest_ldos.instruments.latency.spec import (
-    Case,
-    LatencySpec,
-    Program,
-    Transport,
-    Trigger,
-    prefix_of,
-)
+from pytest_ldos.instruments.latency.spec import Case, LatencySpec, Program, Transport, Trigger, prefix_of
 from pytest_ldos.robot.dds.domain import deaf_to_other_devices
 from pytest_ldos.scenario.loads import Reliability
 
+WARM_UP_S: Final = 0.2
+_SLACK_S: Final = 10.0
 _LOOK_S: Final = 0.1
 _START_S: Final = 20.0  # time limit for an interpreter's start on a busy machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairCommands:
-    """Commands that start both sides.
+    """Commands that start both sides, or one process with both if there is no `pong`.
 
-    Attributes:
-        ping, pong: commands; without `pong`, one process has both sides.
-        samples: file of `ping`'s times.
-        must_share_memory: True if a round without shared memory has failed.
-        longest_s: time limit of a round after both sides have found each other.
+    `samples` is the file of `ping`'s times. A round fails if it `must_share_memory` and does not.
     """
 
     ping: Sequence[str]
     pong: Sequence[str] | None
     environment: Mapping[str, str]
     samples: Path
-    match_timeout_s: float
-    longest_s: float
+    spec: LatencySpec
     must_share_memory: bool = False
 
 
@@ -58,8 +48,6 @@ class RoundFailed(Exception):
 
 @dataclass
 class Pair:
-    """Both processes; see `run_pair`."""
-
     commands: PairCommands
     group: ProcessGroup
     pong: Child | None = None
@@ -77,7 +65,9 @@ class Pair:
     def ask(self) -> Counts:
         """Starts ping and waits for its report; raises `RoundFailed` if there is none or it has no numbers."""
         ping = self._start("ping", self.commands.ping)
-        deadline = time.monotonic() + _START_S + self.commands.match_timeout_s + self.commands.longest_s
+        spec = self.commands.spec
+        longest_s = WARM_UP_S + spec.seconds + spec.patience_ms / 1000 + _SLACK_S
+        deadline = time.monotonic() + _START_S + spec.match_timeout_s + longest_s
         while time.monotonic() < deadline:
             report = _heard(ping, _LOOK_S)
             if report is not None:
@@ -91,7 +81,7 @@ class Pair:
 
     def _read(self, report: Mapping[str, Any]) -> Counts:
         if not report.get("matched"):
-            raise RoundFailed(f"ping and pong did not find each other within {self.commands.match_timeout_s:g} s")
+            raise RoundFailed(f"ping and pong did not find each other within {self.commands.spec.match_timeout_s:g} s")
         if self.commands.must_share_memory and not report.get("shares_memory"):
             raise RoundFailed("the library did not hand messages over in shared memory")
         if report.get("is_alone"):
@@ -127,17 +117,7 @@ def _joined(problem: str, last_lines: str) -> str:
     return f"{problem}: {last_lines}" if last_lines else problem
 
 
-WARM_UP_S: Final = 0.2
-_SLACK_S: Final = 10.0
-
-
-def longest_s(spec: LatencySpec) -> float:
-    """Time limit of a round after both sides have found each other."""
-    return WARM_UP_S + spec.seconds + spec.patience_ms / 1000 + _SLACK_S
-
-
 def cyclone_commands(case: Case, site: Site, *, domain: int, folder: Path) -> PairCommands:
-    """Returns the commands that measure a round of a case."""
     spec, samples = site.spec, folder / "times"
     given = PeerParameters(
         role=PING,
@@ -155,20 +135,15 @@ def cyclone_commands(case: Case, site: Site, *, domain: int, folder: Path) -> Pa
         pong_cpu=spec.pong_cpu,
         samples=str(samples),
     )
-    if case.transport is Transport.ONE_PROCESS:
-        ping = _command(spec, replace(given, role=BOTH), (spec.ping_cpu, spec.pong_cpu))
-        pong = None
-    else:
-        ping = _command(spec, given, (spec.ping_cpu,))
-        pong = _command(spec, replace(given, role=PONG), (spec.pong_cpu,))
+    is_one = case.transport is Transport.ONE_PROCESS
+    cpus = (spec.ping_cpu, spec.pong_cpu) if is_one else (spec.ping_cpu,)
     return PairCommands(
-        ping=ping,
-        pong=pong,
-        environment=environment_of(case.setup),
+        ping=_command(spec, replace(given, role=BOTH) if is_one else given, cpus),
+        pong=None if is_one else _command(spec, replace(given, role=PONG), (spec.pong_cpu,)),
+        environment=environment_of(case),
         samples=samples,
         must_share_memory=case.transport is Transport.SHARED_MEMORY,
-        match_timeout_s=spec.match_timeout_s,
-        longest_s=longest_s(spec),
+        spec=spec,
     )
 
 
@@ -202,8 +177,7 @@ def rclcpp_commands(case: Case, site: Site, *, domain: int, folder: Path) -> Pai
         pong=None if is_one else _rclcpp_command(spec, program, (spec.pong_cpu,), role="pong", **shared),
         environment=_environment(case, domain, folder),
         samples=samples,
-        match_timeout_s=spec.match_timeout_s,
-        longest_s=longest_s(spec),
+        spec=spec,
     )
 
 
@@ -219,13 +193,11 @@ def _environment(case: Case, domain: int, folder: Path) -> dict[str, str]:
         "RMW_IMPLEMENTATION": case.program.rmw,
         "ROS_DOMAIN_ID": str(domain),
         "ROS_LOG_DIR": str(folder / "ros"),
-        "ROS_STATIC_PEERS": "",
-        "ROS_DISCOVERY_SERVER": "",
-        "ROS_SUPER_CLIENT": "",
+        **dict.fromkeys(("ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER", "ROS_SUPER_CLIENT"), ""),
         "RCUTILS_LOGGING_USE_STDOUT": "0",
     }
     if case.program is Program.RCLCPP_CYCLONE:
-        return {**chosen, **environment_of(case.setup), "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
+        return {**chosen, **environment_of(case), "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
     return {
         **chosen,
         **deaf_to_other_devices(domain),

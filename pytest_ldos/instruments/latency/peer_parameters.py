@@ -12,13 +12,10 @@ BOTH: Final = "both"
 
 @dataclass(frozen=True, kw_only=True)
 class PeerParameters:
-    """Parameters of a peer.
+    """`PING`, `PONG` or `BOTH`, with the paths of Cyclone DDS's library and of the file for the times.
 
-    Attributes:
-        role: `PING`, `PONG` or `BOTH`.
-        library, samples: paths of Cyclone DDS's library and of the file for the times.
-        interval_ns: time between messages; 0 sends the next as soon as the answer arrives.
-        ping_cpu, pong_cpu: CPUs of the two threads of `BOTH`; -1 for any.
+    With an interval of 0, the next message is sent as soon as the answer arrives. The CPUs of the two threads of `BOTH`
+    are -1 for any.
     """
 
     role: str

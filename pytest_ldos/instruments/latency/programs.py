@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files, version
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -24,15 +23,13 @@ from pytest_ldos.host.availability import (
     run_program,
 )
 from pytest_ldos.host.cpu import describe_cpus, our_cpus
-from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.processes import Child, ProcessGroup, comes_true
 from pytest_ldos.instruments.latency.findings import histograms_available
 from pytest_ldos.instruments.latency.spec import NO_CPU, TASKSET, LatencySpec, Program, Setup, Transport, setups_of
 from pytest_ldos.robot.dds.domain import bound_to_loopback, loopback_config
 
 DDSPERF: Final = "ddsperf"
-DDSPERF_PACKAGE: Final = "cyclonedds-tools"
 ROUTER: Final = "iox-roudi"
-ROUTER_PACKAGE: Final = "iceoryx"
 
 _PACKAGE: Final = "cyclonedds"
 _BINDING: Final = re.compile(r"_clayer\..*\bso")
@@ -52,11 +49,8 @@ class Library:
         """Reports if it was built with iceoryx (shared memory)."""
         if "libiceoryx_binding_c" in _dependencies(self.path):
             return Availability(True)
-        return Availability(
-            False,
-            f"Cyclone DDS {self.version or 'here'} was built without shared memory ({self.path.name})",
-            "use one that was built with iceoryx, as Debian's is",
-        )
+        problem = f"Cyclone DDS {self.version or 'here'} was built without shared memory ({self.path.name})"
+        return Availability(False, problem, "use one that was built with iceoryx, as Debian's is")
 
 
 def embedded_library() -> Library | None:
@@ -90,7 +84,6 @@ def _dependencies(program: Path) -> str:
 
 
 def environment_of(setup: Setup) -> Mapping[str, str]:
-    """Environment variables of processes with a Cyclone DDS library."""
     return {"CYCLONEDDS_URI": configuration(setup), **bound_to_loopback()}
 
 
@@ -134,22 +127,17 @@ def running_router(folder: Path) -> Iterator[None]:
 
 
 def _await_ready(router: Child) -> None:
-    deadline = time.monotonic() + _TIMEOUT_S
-    while time.monotonic() < deadline:
-        try:
-            router.process.wait(_LOOK_S)
-        except subprocess.TimeoutExpired:
-            if _READY in router.log.read_text("utf-8", errors="replace"):
-                return
-            continue
-        if _THERE_ALREADY in router.log.read_text("utf-8", errors="replace"):
-            return
-        raise Unavailable(f"{router.describe_end()}: {router.last_lines()}", remedy=f"see whether {ROUTER} starts")
-    raise Unavailable(f"{ROUTER} was not ready within {_TIMEOUT_S:g} s", remedy=f"see whether {ROUTER} starts")
+    def has_printed(words: str) -> bool:
+        return words in router.log.read_text("utf-8", errors="replace")
+
+    remedy = f"see whether {ROUTER} starts"
+    if not comes_true(lambda: router.exit_code is not None or has_printed(_READY), limit_s=_TIMEOUT_S, poll_s=_LOOK_S):
+        raise Unavailable(f"{ROUTER} was not ready within {_TIMEOUT_S:g} s", remedy=remedy)
+    if router.exit_code is not None and not has_printed(_THERE_ALREADY):
+        raise Unavailable(f"{router.describe_end()}: {router.last_lines()}", remedy=remedy)
 
 
 ROS_PACKAGE: Final = "ldos_latency"
-"""Package of the ROS workspace."""
 
 _NATIVE: Final = "pytest_ldos.instruments.latency._pingpong"
 _ON_RCLCPP: Final = (Program.RCLCPP_CYCLONE, Program.RCLCPP_FASTDDS)
@@ -165,7 +153,6 @@ class Programs:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Known versions of the measured programs."""
         known = {str(program): library.version for program, library in self.libraries.items() if library.version}
         distro = find_distro()
         if distro is not None and any(each.rmw for each in self.found):
@@ -188,7 +175,7 @@ class Programs:
         if library is None:
             return Availability(False, "its library was not found")
         built = library.shares_memory
-        return find_programs([ROUTER], package=ROUTER_PACKAGE) if built.ok else built
+        return find_programs([ROUTER], package="iceoryx") if built.ok else built
 
 
 def find_all(spec: LatencySpec) -> Programs:
@@ -221,7 +208,7 @@ def find_all(spec: LatencySpec) -> Programs:
 
 
 def _add_ddsperf(libraries: dict[Program, Library], found: list[Program], notes: list[str], *, has_ours: bool) -> None:
-    able = find_programs([DDSPERF], package=DDSPERF_PACKAGE)
+    able = find_programs([DDSPERF], package="cyclonedds-tools")
     if not able.ok:
         notes.append(f"ddsperf was not measured: {able.reason} ({able.remedy})")
         return
@@ -236,25 +223,21 @@ def _add_ddsperf(libraries: dict[Program, Library], found: list[Program], notes:
 
 
 def _without_transport(programs: Programs, spec: LatencySpec) -> list[str]:
-    answers = [
-        (program, transport, programs.has_transport(program, transport))
-        for transport in spec.transport_list
-        for program in programs.found
-    ]
-    return [
-        f"{program} over {transport} was not measured: {able.reason}" + (f" ({able.remedy})" if able.remedy else "")
-        for program, transport, able in answers
-        if not able.ok
-    ]
+    notes = []
+    for transport, program in product(spec.transport_list, programs.found):
+        able = programs.has_transport(program, transport)
+        if not able.ok:
+            remedy = f" ({able.remedy})" if able.remedy else ""
+            notes.append(f"{program} over {transport} was not measured: {able.reason}{remedy}")
+    return notes
 
 
 def available(spec: LatencySpec) -> Availability:
     """Reports if anything can be measured on the requested CPUs."""
     beyond = {spec.ping_cpu, spec.pong_cpu} - our_cpus() - {NO_CPU}
     if beyond:
-        return Availability(
-            False, f"CPU {min(beyond)} is not there for us", f"name one of {describe_cpus(our_cpus())}, or -1"
-        )
+        remedy = f"name one of {describe_cpus(our_cpus())}, or -1"
+        return Availability(False, f"CPU {min(beyond)} is not there for us", remedy)
     is_pinned = (spec.ping_cpu, spec.pong_cpu) != (NO_CPU, NO_CPU)
     for needed in (histograms_available(), find_programs([TASKSET] if is_pinned else [], package="util-linux")):
         if not needed.ok:
@@ -268,8 +251,6 @@ def available(spec: LatencySpec) -> Availability:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Settings, programs, and a folder for the files of the processes."""
-
     spec: LatencySpec
     programs: Programs
     folder: Path

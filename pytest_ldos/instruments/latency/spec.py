@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 from typing import Final, Self, TypeVar
@@ -20,7 +20,6 @@ LARGEST_BYTES: Final = 1 << 20
 DATAGRAM_BYTES: Final = range(1025, 65501)
 """Values that Cyclone DDS accepts as FragmentSize and MaxMessageSize: up to a UDP datagram, less its header."""
 
-LONGEST_ROUND_S: Final = 60.0
 NO_CPU: Final = -1
 NOT_SET: Final = 0
 
@@ -30,8 +29,6 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 class Transport(StrEnum):
-    """The path of messages from one side to the other."""
-
     ONE_PROCESS = "one_process"
     LOOPBACK = "loopback"
     SHARED_MEMORY = "shared_memory"
@@ -78,14 +75,12 @@ class LatencySpec:
     ros: bool = setting(True, "Measure rclcpp with each middleware, too, where ROS 2 is sourced.")
 
     def __post_init__(self) -> None:
-        require(0.1 <= self.seconds <= LONGEST_ROUND_S, f"a round of {self.seconds:g} s", remedy=_between(0.1, 60))
+        require(0.1 <= self.seconds <= 60, f"a round of {self.seconds:g} s", remedy=_between(0.1, 60))
         require(1 <= self.rounds <= 1000, f"{self.rounds} rounds", remedy=_between(1, 1000))
         require(0 <= self.rate_hz <= 1e6, f"a rate of {self.rate_hz:g} Hz", remedy=_between(0, 1_000_000))
-        require(
-            not 0 < self.rate_hz * self.seconds < 1,
-            f"{self.rate_hz:g} Hz give no message in each round of {self.seconds:g} s",
-            remedy=f"ask for at least {1 / self.seconds:g} Hz, or for longer rounds",
-        )
+        too_slow = f"{self.rate_hz:g} Hz give no message in each round of {self.seconds:g} s"
+        faster = f"ask for at least {1 / self.seconds:g} Hz, or for longer rounds"
+        require(not 0 < self.rate_hz * self.seconds < 1, too_slow, remedy=faster)
         require(1 <= self.patience_ms <= 60_000, f"a patience of {self.patience_ms:g} ms", remedy=_between(1, 60_000))
         require(0.1 <= self.match_timeout_s <= 300, f"{self.match_timeout_s:g} s to match", remedy=_between(0.1, 300))
         require(NOT_SET <= self.priority <= 99, f"a priority of {self.priority}", remedy=_between(0, 99))
@@ -116,7 +111,6 @@ class LatencySpec:
 
     @property
     def message_list(self) -> tuple[int, ...]:
-        """The sizes, in which `NOT_SET` stands for the default."""
         return _read_bytes(self.max_message_sizes or "0", "max_message_sizes", DATAGRAM_BYTES, or_default=True)
 
 
@@ -161,12 +155,8 @@ class Program(StrEnum):
         member._value_, member.rmw = value, rmw
         return member
 
-    CYCLONE = "cyclonedds"
-    """This package's program over the embedded stack's library."""
-
-    TWIN = "twin of ddsperf"
-    """This package's program over ddsperf's library, for validation."""
-
+    CYCLONE = "cyclonedds"  # this package's program over the embedded stack's library
+    TWIN = "twin of ddsperf"  # this package's program over ddsperf's library, for validation
     DDSPERF = "ddsperf"
     RCLCPP_CYCLONE = "rclcpp, cyclonedds", "rmw_cyclonedds_cpp"
     RCLCPP_FASTDDS = "rclcpp, fastrtps", "rmw_fastrtps_cpp"
@@ -207,10 +197,6 @@ class Case(Setup):
     """A setup and the program measured with it."""
 
     program: Program
-
-    @property
-    def setup(self) -> Setup:
-        return Setup(**{each.name: getattr(self, each.name) for each in fields(Setup)})
 
     def name(self, spec: LatencySpec) -> str:
         """Returns a name with all settings that affect the numbers."""

@@ -8,13 +8,13 @@ from typing import Final
 
 from pytest_ldos.instruments.latency.findings import Agreement, CaseFindings, Exchange, Percentiles
 from pytest_ldos.instruments.latency.spec import Case, Program, Setup, Transport, show_size
-from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, columns_of
+from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, cells_of, columns_of
 
-_US: Final = "µs"
-_PERCENTILES: Final = columns_of("min [µs], mean [µs], p50 [µs], p90 [µs], p99 [µs], p99_9 [µs] p99.9, max [µs]")
-_SETUP: Final = columns_of("size [B], reliability, fragment_size [B] fragment, max_message_size [B] max")
-_PROGRAM: Final = Column(name="program")
-_TRANSPORT: Final = Column(name="transport")
+_PERCENTILES: Final = "min [µs], mean [µs], p50 [µs], p90 [µs], p99 [µs], p99_9 [µs] p99.9, max [µs]"
+_SETUP: Final = "size [B], reliability, fragment_size [B] fragment, max_message_size [B] max"
+_BY_SETUP: Final = f"transport, {_SETUP}, program"
+_BY_PROGRAM: Final = f"program, transport, {_SETUP}"
+_MOVABLE: Final = ("reliability", "fragment_size", "max_message_size")
 
 
 def tables_of(cases: Sequence[CaseFindings], agreements: Sequence[Agreement]) -> tuple[Table, ...]:
@@ -38,29 +38,36 @@ def _setup_cells(setup: Setup) -> tuple[Cell, ...]:
     return (setup.size, reliability, setup.fragment_size or None, setup.max_message_size or None)
 
 
+def _cells_by_setup(case: Case) -> tuple[Cell, ...]:
+    return (case.transport.value, *_setup_cells(case), case.program.value)
+
+
+def _cells_by_program(case: Case) -> tuple[Cell, ...]:
+    return (case.program.value, case.transport.value, *_setup_cells(case))
+
+
 def _percentile_cells(found: Percentiles | None) -> tuple[Cell, ...]:
     if found is None:
-        return (None,) * len(_PERCENTILES)
+        return (None,) * len(columns_of(_PERCENTILES))
     return (found.low, found.mean, found.p50, found.p90, found.p99, found.p999, found.high)
 
 
 def _round_trips(cases: Sequence[CaseFindings], transport: Transport) -> Table:
-    columns = (*_SETUP, _PROGRAM, *_PERCENTILES, *columns_of("rate [Hz], lost"))
     rows = []
     for each in cases:
-        times = _percentile_cells(each.round_trip)
-        rows.append((*_setup_cells(each.case), each.case.program.value, *times, each.per_second, each.lost))
-    title = f"Round trips, {transport.replace('_', ' ')}: medians over the rounds of each percentile"
-    return _slim(Table(name=f"round_trips_{transport}", title=title, columns=columns, rows=tuple(rows)))
+        times, lost = _percentile_cells(each.round_trip), sum(found.lost for found in each.exchanges)
+        rows.append((*_setup_cells(each.case), each.case.program.value, *times, each.per_second, lost))
+    columns = f"{_SETUP}, program, {_PERCENTILES}, rate [Hz], lost"
+    title = f"Round trips, {_named(transport)}: medians over the rounds of each percentile"
+    return _slim(Table.of(columns, rows, name=f"round_trips_{transport}", title=title))
 
 
 def _slim(table: Table) -> Table:
     """Moves settings that are the same in all rows from their columns to the title."""
-    setups = {column.name: column for column in _SETUP[1:]}
     same = {
         place: table.rows[0][place]
         for place, column in enumerate(table.columns)
-        if column.name in setups and len({row[place] for row in table.rows}) == 1
+        if column.name in _MOVABLE and len({row[place] for row in table.rows}) == 1
     }
     shown = ((table.columns[place], cell) for place, cell in same.items() if cell is not None)
     settings = ", ".join(
@@ -76,82 +83,58 @@ def _slim(table: Table) -> Table:
 
 
 def _agreement(agreements: Sequence[Agreement]) -> Table:
-    columns = (
-        _TRANSPORT,
-        *_SETUP,
-        _PROGRAM,
-        *columns_of("ours [µs], theirs [µs], ratio, low from, high to, ratio_p99 of p99, ratio_rate of rate"),
-    )
     rows = []
     for each in agreements:
-        case = (each.setup.transport.value, *_setup_cells(each.setup), each.program.value)
-        ratios = (each.p50.value, each.p50.low, each.p50.high, each.p99.value, each.rate.value)
-        rows.append((*case, each.ours_us, each.theirs_us, *ratios))
+        levels = (each.ours_us, each.theirs_us, *cells_of(each.p50), each.p99.value, each.rate.value)
+        rows.append((*_cells_by_setup(each.case), *levels))
+    columns = f"{_BY_SETUP}, ours [µs], theirs [µs], ratio, low from, high to, ratio_p99 of p99, ratio_rate of rate"
     title = "Medians over ddsperf's, round by round: ratios with 95 % intervals; ratios of p99 and rate"
-    return _slim(Table(name="beside_ddsperf", title=title, columns=columns, rows=tuple(rows)))
+    return _slim(Table.of(columns, rows, name="beside_ddsperf", title=title))
 
 
 def _one_way(cases: Sequence[CaseFindings]) -> Table:
-    names = [f"{way}_{what}" for way in ("there", "back") for what in ("p50", "p99", "max")]
-    columns = (_TRANSPORT, *_SETUP, _PROGRAM, *(Column(name=name, unit=_US) for name in names))
     rows = [
-        (
-            each.case.transport.value,
-            *_setup_cells(each.case),
-            each.case.program.value,
-            *(there.p50, there.p99, there.high),
-            *(back.p50, back.p99, back.high),
-        )
+        (*_cells_by_setup(each.case), there.p50, there.p99, there.high, back.p50, back.p99, back.high)
         for each in cases
         if (there := each.there) is not None and (back := each.back) is not None
     ]
+    times = ", ".join(f"{way}_{what} [µs]" for way in ("there", "back") for what in ("p50", "p99", "max"))
     title = "One way, by the clock that all processes of a machine share"
-    return _slim(Table(name="one_way", title=title, columns=columns, rows=tuple(rows)))
+    return _slim(Table.of(f"{_BY_SETUP}, {times}", rows, name="one_way", title=title))
 
 
 def _every_way(cases: Sequence[CaseFindings]) -> Table:
-    columns = (_TRANSPORT, *_SETUP, _PROGRAM, Column(name="way"), *_PERCENTILES)
     rows = [
-        (each.case.transport.value, *_setup_cells(each.case), each.case.program.value, way, *_percentile_cells(found))
+        (*_cells_by_setup(each.case), way, *_percentile_cells(found))
         for each in cases
         for way, found in (("there", each.there), ("back", each.back))
         if found is not None
     ]
-    return _slim(
-        Table(name="one_way_percentiles", title="One way, in full", columns=columns, rows=tuple(rows), is_detail=True)
-    )
+    columns, name = f"{_BY_SETUP}, way, {_PERCENTILES}", "one_way_percentiles"
+    return _slim(Table.of(columns, rows, name=name, title="One way, in full", is_detail=True))
 
 
 def _rounds(exchanges: Sequence[Exchange]) -> Table:
-    counts = columns_of("sent, lost, late")
-    rate, failure = Column(name="rate", unit="Hz"), Column(name="failure")
-    columns = (_PROGRAM, _TRANSPORT, *_SETUP, Column(name="round"), *_PERCENTILES, rate, *counts, failure)
     rows = []
     for each in exchanges:
         times = (*_percentile_cells(each.round_trip), each.per_second if each.round_trip else None)
-        rows.append((*_case_cells(each.case), each.block, *times, each.sent, each.lost, each.late, each.failure))
-    return Table(name="every_round", title="Every round", columns=columns, rows=tuple(rows), is_detail=True)
+        rows.append((*_cells_by_program(each.case), each.block, *times, each.sent, each.lost, each.late, each.failure))
+    columns = f"{_BY_PROGRAM}, round, {_PERCENTILES}, rate [Hz], sent, lost, late, failure"
+    return Table.of(columns, rows, name="every_round", title="Every round", is_detail=True)
 
 
 def _distributions(cases: Sequence[CaseFindings]) -> Table:
-    columns = (_PROGRAM, _TRANSPORT, *_SETUP, *columns_of("round_trip [µs], share share up to it, count"))
-    rows = tuple(
-        (*_case_cells(each.case), step.value_ns / 1000, step.share, step.count)
-        for each in cases
-        for step in each.distribution.steps()
-    )
-    return Table(name="distribution", title="Distribution of round trips", columns=columns, rows=rows, is_detail=True)
+    steps = ((each.case, step) for each in cases for step in each.distribution.steps())
+    rows = ((*_cells_by_program(case), step.value_ns / 1000, step.share, step.count) for case, step in steps)
+    columns = f"{_BY_PROGRAM}, round_trip [µs], share share up to it, count"
+    return Table.of(columns, rows, name="distribution", title="Distribution of round trips", is_detail=True)
 
 
 def _histograms(cases: Sequence[CaseFindings]) -> Table:
-    columns = (_PROGRAM, _TRANSPORT, *_SETUP, Column(name="histogram", title="as HdrHistogram encodes it, in ns"))
-    rows = [(*_case_cells(each.case), each.distribution.encoded()) for each in cases if each.distribution.count]
+    columns = (*columns_of(_BY_PROGRAM), Column(name="histogram", title="as HdrHistogram encodes it, in ns"))
+    rows = [(*_cells_by_program(each.case), each.distribution.encoded()) for each in cases if each.distribution.count]
     title = "Full histograms of round trips"
     return Table(name="histograms", title=title, columns=columns, rows=tuple(rows), is_detail=True)
-
-
-def _case_cells(case: Case) -> tuple[Cell, ...]:
-    return (case.program.value, case.transport.value, *_setup_cells(case))
 
 
 _MOST_CURVES: Final = 8

@@ -1,7 +1,6 @@
 """Messages of a topology's edges (topic → node): on time, late, too late and lost.
 
-Reference: seed of this instrument, iRobot's topology benchmark: *too late* above ``min(period, 50 ms)``, *late* above
-``min(20 % of the period, 5 ms)``, *lost* by numbers that were skipped.
+Reference: seed of this instrument, iRobot's topology benchmark, and its limits of lateness (`Limits`).
 """
 
 from __future__ import annotations
@@ -35,12 +34,9 @@ class Recorded:
     """One start of all processes. All times are ns of CLOCK_MONOTONIC.
 
     Attributes:
-        launched_ns: start of the first process.
-        start_ns, end_ns: interval of sending.
         ended_ns: end of the time in which all processes sent: `end_ns`, or the first early end.
         matched_ns, resources: time of complete discovery, and samples, by process.
         sent: reported numbers of sent messages, by id.
-        failure: reason of an abnormal end; empty for a normal one.
     """
 
     launched_ns: int
@@ -52,10 +48,6 @@ class Recorded:
     samples: Samples
     resources: Mapping[str, tuple[ResourceSample, ...]]
     failure: str = ""
-
-    @property
-    def duration_ns(self) -> int:
-        return self.end_ns - self.start_ns
 
 
 Numbers = NDArray[np.int64]
@@ -98,30 +90,20 @@ class Gap:
 
 
 def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
-    """Yields the gaps in the messages of one sender, of which the first has number 0.
+    """Yields the gaps in the messages of one sender, numbered from 0; with the number `sent`, also that at the end.
 
-    Messages keep their order on a topic, so that a number above the expected one reveals a loss. If the number of sent
-    messages is known, those after the last received one are lost, too.
+    Messages keep their order on a topic, so that a number above the expected one reveals a loss.
     """
-    arrived = set(numbers.tolist())
-    expected = 0
-    for place, number in enumerate(numbers.tolist()):
-        yield from _absent(expected, number, arrived, place)
+    arrived, expected = set(numbers.tolist()), 0
+    revealing: list[tuple[int | None, int]] = [*enumerate(numbers.tolist()), (None, sent or 0)]
+    for place, number in revealing:
+        first = expected
+        for each in range(expected, number + 1):
+            if each in arrived or each == number:  # an overtaken message is not lost
+                if each > first:
+                    yield Gap(first, each - 1, place)
+                first = each + 1
         expected = max(expected, number + 1)
-    if sent is not None and sent > expected:
-        yield Gap(expected, sent - 1, None)
-
-
-def _absent(expected: int, number: int, arrived: set[int], place: int) -> Iterator[Gap]:
-    """Yields the gaps between two numbers; an overtaken message is not lost."""
-    first = expected
-    for each in range(expected, number):
-        if each in arrived:
-            if each > first:
-                yield Gap(first, each - 1, place)
-            first = each + 1
-    if number > first:
-        yield Gap(first, number - 1, place)
 
 
 @dataclass(frozen=True)
@@ -143,13 +125,8 @@ class Edge:
     sources: tuple[Source, ...]
     is_service: bool = False
 
-    @property
-    def label(self) -> str:
-        return f"{self.topic}->{self.node}"
-
 
 def edges_of(topology: Topology) -> list[Edge]:
-    """Returns all edges, in the order of the file."""
     sources: dict[str, list[Source]] = {}
     for _, each in topology.publishers:
         sources.setdefault(each.topic, []).append(Source(each.id, each.size_bytes, each.period_ns))
@@ -159,11 +136,9 @@ def edges_of(topology: Topology) -> list[Edge]:
             topic = taken.topic.removeprefix("/")
             found.append(Edge(receiver=taken.id, node=node.full_name, topic=topic, sources=tuple(sources[taken.topic])))
         for client in node.clients:
-            source = Source(client.id, client.size_bytes, client.period_ns)
+            own = (Source(client.id, client.size_bytes, client.period_ns),)
             service = client.service.removeprefix("/")
-            found.append(
-                Edge(receiver=client.id, node=node.full_name, topic=service, sources=(source,), is_service=True)
-            )
+            found.append(Edge(receiver=client.id, node=node.full_name, topic=service, sources=own, is_service=True))
     return found
 
 
@@ -202,7 +177,7 @@ def find_flows(edges: Sequence[Edge], recorded: Recorded) -> Iterator[Flow]:
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeFigures:
-    """An edge in figures.
+    """Figures of an edge.
 
     Attributes:
         mean_us, sd_us, min_us, max_us: latencies of messages that were not too late; ``None`` without any.
@@ -227,7 +202,6 @@ class EdgeFigures:
 
 
 def figures_of(edge: Edge, flows: Sequence[Flow], limits: Limits) -> EdgeFigures:
-    """Computes an edge's figures over all its sources and starts."""
     latencies = _joined([flow.latency_ns for flow in flows])
     too_late = _joined([limits.too_late(flow.latency_ns, flow.source.period_ns) for flow in flows], bool)
     late = sum(int(limits.late(flow.latency_ns, flow.source.period_ns).sum()) for flow in flows)

@@ -18,13 +18,13 @@ from statistics import fmean
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.host.availability import (
-    Availability,
-    chosen_rmw,
-    find_distro,
-    find_modules,
-    find_ros_packages,
-    rmw_installed,
+from pytest_ldos.host.availability import Availability, chosen_rmw, find_distro, find_ros_packages, rmw_installed
+from pytest_ldos.instruments.cost_layers import (
+    EMBEDDED_MIDDLEWARE,
+    EMBEDDED_MODULES,
+    Kind,
+    embedded_available,
+    ros_versions,
 )
 from pytest_ldos.instruments.study import (
     Axis,
@@ -37,8 +37,8 @@ from pytest_ldos.instruments.study import (
     Shape,
     Study,
     Table,
-    columns_of,
 )
+from pytest_ldos.instruments.topology.edges import Recorded
 from pytest_ldos.instruments.topology.presentation import (
     MOST_EVENTS,
     figures_of_study,
@@ -47,74 +47,61 @@ from pytest_ldos.instruments.topology.presentation import (
     write_log,
 )
 from pytest_ldos.instruments.topology.rounds import MEMORY, QUANTITIES, Analysis, analyse, find_shortfalls
-from pytest_ldos.instruments.topology.run import ROS_PACKAGE, Layer, TopologySpec, run_topology
+from pytest_ldos.instruments.topology.run import ROS_PACKAGE, TopologySpec, run_topology
 from pytest_ldos.robot.dds.domain import MOST_PARTICIPANTS
-from pytest_ldos.robot.stack.ros2.installed import version_of
 from pytest_ldos.robot.topology.conversation import Processes
 from pytest_ldos.robot.topology.located_json import read_located, read_source
 from pytest_ldos.robot.topology.model import Topology, read_topology
 
-_TABLE: Final = "target"
 MET: Final = "passed"
 MISSED: Final = "failed"
 UNKNOWN: Final = "not measured"
 
 _WORDS: Final = ("topology_file", "platform", "additional_options", "comments")
 _LONGEST_WORDS: Final = 10_000
-_RESOURCES: Final = {"cpu[%]": "%", **{f"{name.removesuffix('_kb')}[KB]": "KB" for name in MEMORY}}
+_RESOURCES: Final = {"cpu[%]": "CPU", **{f"{name.removesuffix('_kb')}[KB]": "Memory" for name in MEMORY}}
+_LATENESS: Final = ("late", "too_late", "lost")
 _LATENCY: Final = {
-    "mean[us]": "µs",
-    "late[#]": "",
-    "late[%]": "%",
-    "too_late[#]": "",
-    "too_late[%]": "%",
-    "lost[#]": "",
-    "lost[%]": "%",
-}
-_FIGURES: Final = {
-    "cpu[%]": "CPU",
-    **{f"{name.removesuffix('_kb')}[KB]": "Memory" for name in MEMORY},
     "mean[us]": "Mean latency",
-    **{f"{name}[%]": "Shares of messages" for name in ("late", "too_late", "lost")},
-    **{f"{name}[#]": "Messages" for name in ("late", "too_late", "lost")},
+    **{f"{name}[%]": "Shares of messages" for name in _LATENESS},
+    **{f"{name}[#]": "Messages" for name in _LATENESS},
 }
-"""Title of each limit's figure; limits with the same title share a figure."""
+"""Titles of the limits' figures; limits with the same title share a figure."""
+
+_UNITS: Final = {"us": "µs", "#": ""}
 
 
 @dataclass(frozen=True)
 class Limit:
-    """An upper limit, with its name in the file: ``cpu[%]``."""
+    """An upper limit, with its name in the file (``cpu[%]``), the title of its figure, and the value if measured."""
 
     name: str
-    unit: str
+    figure: str
     most: float
+    measured: float | None = None
+
+    @property
+    def unit(self) -> str:
+        unit = self.name.partition("[")[2].removesuffix("]")
+        return _UNITS.get(unit, unit)
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return UNKNOWN
+        return MET if self.measured <= self.most else MISSED
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The content of a target file; `topology_file` is the file of its topology, empty if not given."""
+    """The content of a target file; `topology_file` is empty if not given."""
 
     name: str
     topology_file: str
     limits: tuple[Limit, ...]
 
     def differs_from(self, topology: Topology) -> bool:
-        """Returns True if it is for another topology, according to the file's name."""
         return bool(self.topology_file) and Path(self.topology_file).stem != topology.name
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A limit with its measured value; ``None`` if nothing was measured."""
-
-    limit: Limit
-    measured: float | None
-
-    @property
-    def verdict(self) -> str:
-        if self.measured is None:
-            return UNKNOWN
-        return MET if self.measured <= self.limit.most else MISSED
 
 
 def read_target(file: Path) -> Target:
@@ -134,63 +121,51 @@ def read_target(file: Path) -> Target:
     return Target(name=file.name, topology_file=words.get("topology_file", ""), limits=tuple(limits))
 
 
-def judge_target(target: Target, analysis: Analysis) -> list[Judged]:
-    """Compares each limit with the measurement: CPU over the whole run, average memory, total messages.
-
-    CPU is the average since the start, from each start's last sample. If a start failed, no limit passes, because its
-    usage is unknown.
-    """
-    if analysis.failures:
-        return [Judged(limit, None) for limit in target.limits]
+def judge_target(target: Target, analysis: Analysis) -> list[Limit]:
+    """Compares each limit with CPU time up to each start's last sample, average memory, and total messages."""
+    if analysis.failures:  # the usage of a failed start is unknown
+        return list(target.limits)
     totals, usage = analysis.totals, analysis.usage
-    measured = {
-        "mean[us]": totals.mean_us,
-        "late[#]": totals.late,
-        "late[%]": totals.late_percent,
-        "too_late[#]": totals.too_late,
-        "too_late[%]": totals.too_late_percent,
-        "lost[#]": totals.lost,
-        "lost[%]": totals.lost_percent,
-    }
+    measured = {"mean[us]": totals.mean_us}
+    for name in _LATENESS:
+        measured |= {f"{name}[#]": getattr(totals, name), f"{name}[%]": getattr(totals, f"{name}_percent")}
     if usage:
         measured["cpu[%]"] = fmean({each.start: each.cpu_percent for each in usage}.values())
         for name in MEMORY:
             measured[f"{name.removesuffix('_kb')}[KB]"] = fmean(getattr(each, name) for each in usage)
-    return [Judged(limit, measured.get(limit.name)) for limit in target.limits]
+    return [replace(limit, measured=measured.get(limit.name)) for limit in target.limits]
 
 
-def target_table(target: Target, judged: Sequence[Judged]) -> Table:
-    columns = columns_of("limit, measured, at_most, verdict")
-    rows = tuple((each.limit.name, _whole(each.measured), _whole(each.limit.most), each.verdict) for each in judged)
-    return Table(name=_TABLE, title=f"Target {target.name}", columns=columns, rows=rows)
+def target_table(target: Target, judged: Sequence[Limit]) -> Table:
+    rows = ((each.name, _whole(each.measured), _whole(each.most), each.verdict) for each in judged)
+    return Table.of("limit, measured, at_most, verdict", rows, name="target", title=f"Target {target.name}")
 
 
 def _whole(value: float | None) -> Cell:
-    """Rounds large numbers to integers."""
     return round(value) if value is not None and value >= 1000 else value
 
 
-def target_figures(judged: Sequence[Judged]) -> list[Figure]:
+def target_figures(judged: Sequence[Limit]) -> list[Figure]:
     """Returns bars of measured values, if there are any, next to their limits; related limits share a figure."""
     figures = []
-    for title in dict.fromkeys(_FIGURES[each.limit.name] for each in judged):
-        those = [each for each in judged if _FIGURES[each.limit.name] == title]
+    for title in dict.fromkeys(each.figure for each in judged):
+        those = [each for each in judged if each.figure == title]
         measured = tuple(Point(place, each.measured) for place, each in enumerate(those) if each.measured is not None)
-        allowed = tuple(Point(place, each.limit.most) for place, each in enumerate(those))
-        figure = Figure(
-            name=f"target_{title.lower().replace(' ', '_')}",
-            title=f"{title}: measured, and the target",
-            x=Axis(title="limit", names=tuple(each.limit.name for each in those)),
-            y=Axis(title=title, unit=those[0].limit.unit),
-            curves=(Curve("measured", measured), Curve("target", allowed)),
-            shape=Shape.BAR,
+        allowed = tuple(Point(place, each.most) for place, each in enumerate(those))
+        figures.append(
+            Figure(
+                name=f"target_{title.lower().replace(' ', '_')}",
+                title=f"{title}: measured, and the target",
+                x=Axis(title="limit", names=tuple(each.name for each in those)),
+                y=Axis(title=title, unit=those[0].unit),
+                curves=(Curve("measured", measured), Curve("target", allowed)),
+                shape=Shape.BAR,
+            )
         )
-        figures.append(figure)
     return figures
 
 
 _ROS_PACKAGES: Final = (ROS_PACKAGE, "ldos_topology_msgs")
-_EMBEDDED: Final = ("cyclonedds", "rosbags")
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9_-]")
 _SETTINGS: Final = (
     *("intra_process", "seconds", "starts", "rounds", "sampling"),
@@ -199,9 +174,8 @@ _SETTINGS: Final = (
 
 
 def available(spec: TopologySpec) -> Availability:
-    """Reports if the requested layer is available here."""
-    if spec.layer is Layer.EMBEDDED:
-        return find_modules(_EMBEDDED, extra="embedded")
+    if spec.layer is Kind.EMBEDDED:
+        return embedded_available()
     found = find_ros_packages(_ROS_PACKAGES)
     return rmw_installed(_middleware(spec)) if found.ok else found
 
@@ -216,7 +190,6 @@ def read_asked(spec: TopologySpec) -> tuple[Topology, Target | None]:
 
 
 def measure(spec: TopologySpec, progress: Progress) -> Study:
-    """Runs the topology in each start; see `Instrument.measure`."""
     topology, target = read_asked(spec)
     if spec.log:
         prepare_folder(Path(spec.log))
@@ -236,7 +209,8 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
     analysis = analyse(topology, starts, spec.limits, case=case, rounds=spec.rounds, cores=cores)
     if spec.log:
         write_log(analysis, Path(spec.log))
-    study = Study(
+    judged = [] if target is None else judge_target(target, analysis)
+    return Study(
         instrument=INSTRUMENT.name,
         name=f"topology-{_NO_WORD.sub('_', topology.name)}",
         layer=str(spec.layer),
@@ -250,12 +224,12 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
         },
         quantities=QUANTITIES,
         rounds=analysis.rounds,
-        tables=tables_of(analysis),
-        figures=figures_of_study(analysis),
-        notes=(*find_shortfalls(topology, starts), *_notes(topology, spec, analysis)),
+        tables=(*([] if target is None else [target_table(target, judged)]), *tables_of(analysis)),
+        figures=(*target_figures(judged), *figures_of_study(analysis)),
+        notes=tuple(_notes(topology, spec, analysis, starts, target)),
         versions=_versions(spec),
+        missed=tuple(each.name for each in judged if each.verdict != MET),
     )
-    return study if target is None else _with_target(study, topology, target, analysis)
 
 
 def case_of(topology: Topology, spec: TopologySpec) -> str:
@@ -271,10 +245,15 @@ def case_of(topology: Topology, spec: TopologySpec) -> str:
     return ", ".join([*parts, *(["intra-process"] if spec.intra_process else [])])
 
 
-def _notes(topology: Topology, spec: TopologySpec, analysis: Analysis) -> Iterator[str]:
+def _notes(
+    topology: Topology, spec: TopologySpec, analysis: Analysis, starts: Sequence[Recorded], target: Target | None
+) -> Iterator[str]:
+    if target is not None and target.differs_from(topology):
+        yield f"the target {target.name} was made for {target.topology_file}, not for {topology.name}"
+    yield from find_shortfalls(topology, starts)
     if len(analysis.events) > MOST_EVENTS:
         yield f"only the first {MOST_EVENTS} of {len(analysis.events)} events are shown; the log has all"
-    if spec.layer is Layer.EMBEDDED:
+    if spec.layer is Kind.EMBEDDED:
         yield "the embedded layer is in Python, over Cyclone DDS: its latencies compare with themselves alone"
         ros2 = find_ros_packages(_ROS_PACKAGES)
         if not ros2.ok:
@@ -285,34 +264,21 @@ def _notes(topology: Topology, spec: TopologySpec, analysis: Analysis) -> Iterat
         yield "memory is the sum over processes: what they share counts for each"
 
 
-def _with_target(study: Study, topology: Topology, target: Target, analysis: Analysis) -> Study:
-    judged = judge_target(target, analysis)
-    other = f"the target {target.name} was made for {target.topology_file}, not for {topology.name}"
-    return replace(
-        study,
-        tables=(target_table(target, judged), *study.tables),
-        figures=(*target_figures(judged), *study.figures),
-        missed=tuple(each.limit.name for each in judged if each.verdict != MET),
-        notes=(*([other] if target.differs_from(topology) else []), *study.notes),
-    )
-
-
 def _middleware(spec: TopologySpec) -> str:
-    if spec.layer is Layer.EMBEDDED:
-        return "rmw_cyclonedds_cpp"
+    if spec.layer is Kind.EMBEDDED:
+        return EMBEDDED_MIDDLEWARE
     return spec.rmw or chosen_rmw()
 
 
 def _versions(spec: TopologySpec) -> Mapping[str, str]:
-    if spec.layer is Layer.EMBEDDED:
+    if spec.layer is Kind.EMBEDDED:
         versions = {}
-        for name in _EMBEDDED:
+        for name in EMBEDDED_MODULES:
             with suppress(PackageNotFoundError):
                 versions[name] = version(name)
         return versions
     distro = find_distro()
-    found = {name: version_of(name, None) for name in ("rclcpp", _middleware(spec), ROS_PACKAGE)}
-    return {**({"ros2": distro.name} if distro else {}), **{name: each for name, each in found.items() if each}}
+    return {**({"ros2": distro.name} if distro else {}), **ros_versions("rclcpp", _middleware(spec), ROS_PACKAGE)}
 
 
 INSTRUMENT: Final = Instrument(

@@ -1,7 +1,4 @@
-"""Tables and figures of a topology, and text files in the seed's format.
-
-Reference: seed of this instrument, "Output".
-"""
+"""Tables and figures of a topology, and text files in the format of the seed (its "Output")."""
 
 from __future__ import annotations
 
@@ -11,13 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.files import require_writable_file, writing
-from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, columns_of
-from pytest_ldos.instruments.topology.edges import EdgeFigures, Totals
-from pytest_ldos.instruments.topology.rounds import MEAN, P99, Analysis, Usage
+from pytest_ldos.instruments.study import Axis, Cell, Curve, Figure, Point, Table
+from pytest_ldos.instruments.topology.edges import EdgeFigures
+from pytest_ldos.instruments.topology.rounds import MEAN, MEMORY, P99, Analysis, Usage
 
-MOST_EVENTS: Final = 5000
-"""Largest number of events in a table; the log has all."""
-
+MOST_EVENTS: Final = 5000  # largest number of events in a table; the log has all
 _MB: Final = 1024 / 1e6  # megabytes per KiB
 
 
@@ -44,31 +39,23 @@ def figures_of_study(analysis: Analysis) -> tuple[Figure, ...]:
     )
 
 
-_COUNTS: Final = tuple(Column(name=name) for name in ("received", "late", "too_late", "lost"))
-_LATENCIES: Final = tuple(Column(name=name, unit="µs") for name in ("mean", "sd", "min", "max", "p99"))
+_NUMBERS: Final = "received, late, too_late, lost, mean [µs], sd [µs], min [µs], max [µs], p99 [µs]"
 _LEFT_OUT: Final = "mean, sd, min and max without what was too late"
 
 
 def _edges(analysis: Analysis) -> Table:
-    columns = (*columns_of("node, topic"), *_COUNTS, *_LATENCIES)
-    rows = tuple((each.edge.node, each.edge.topic, *_numbers(each)) for each in analysis.edges)
-    return Table(name="edges", title=f"What arrived ({_LEFT_OUT})", columns=columns, rows=rows)
+    rows = ((each.edge.node, each.edge.topic, *_numbers(each)) for each in analysis.edges)
+    return Table.of(f"node, topic, {_NUMBERS}", rows, name="edges", title=f"What arrived ({_LEFT_OUT})")
 
 
 def _all(analysis: Analysis) -> Table:
-    columns = (
-        *columns_of("node, topic, kind, size [B]"),
-        *_COUNTS,
-        *_LATENCIES,
-        *columns_of("freq [Hz] declared, rate [Hz] received, duration [s]"),
-    )
-    title = f"Every edge in full ({_LEFT_OUT})"
     rows = []
     for each in analysis.edges:
         kind = "round trip" if each.edge.is_service else "message"
         edge = (each.edge.node, each.edge.topic, kind, each.edge.sources[0].size_bytes)
         rows.append((*edge, *_numbers(each), each.nominal_hz, each.rate_hz, each.duration_s))
-    return Table(name="latency_all", title=title, columns=columns, rows=tuple(rows), is_detail=True)
+    columns = f"node, topic, kind, size [B], {_NUMBERS}, freq [Hz] declared, rate [Hz] received, duration [s]"
+    return Table.of(columns, rows, name="latency_all", title=f"Every edge in full ({_LEFT_OUT})", is_detail=True)
 
 
 def _numbers(figures: EdgeFigures) -> tuple[Cell, ...]:
@@ -78,55 +65,40 @@ def _numbers(figures: EdgeFigures) -> tuple[Cell, ...]:
 
 def _totals(analysis: Analysis) -> Table:
     totals = analysis.totals
-    columns = columns_of(
-        "edges, received, mean [µs], late, late_share [%] late, too_late, too_late_share [%] too late, lost, "
-        "lost_share [%] lost"
-    )
     late = (totals.late, totals.late_percent, totals.too_late, totals.too_late_percent)
     row = (f"all {len(analysis.edges)}", totals.received, totals.mean_us, *late, totals.lost, totals.lost_percent)
-    return Table(name="latency_total", title="All edges together", columns=columns, rows=(row,))
+    late_columns = "late, late_share [%] late, too_late, too_late_share [%] too late"
+    columns = f"edges, received, mean [µs], {late_columns}, lost, lost_share [%] lost"
+    return Table.of(columns, [row], name="latency_total", title="All edges together")
 
 
 def _usage(analysis: Analysis) -> Table:
     """Returns a row per start; `resources` has the individual samples."""
-    columns = columns_of(
-        "start, cpu [%] CPU, most_cpu [%] most CPU, first_rss [MB] RSS at first, most_rss [MB] most RSS, "
-        "most_vsz [MB] most VSZ"
-    )
-    rows = tuple(
-        (
-            start + 1,
-            own[-1].cpu_percent,
-            max((each.cpu_now_percent for each in own if each.cpu_now_percent is not None), default=None),
-            own[0].rss_kb * _MB,
-            max(each.rss_kb for each in own) * _MB,
-            max(each.vsz_kb for each in own) * _MB,
-        )
-        for start, own in _by_start(analysis.usage)
-    )
-    return Table(name="usage", title="CPU time, of all cores, and memory of all processes", columns=columns, rows=rows)
+    rows = []
+    for start, own in _by_start(analysis.usage):
+        most = max((each.cpu_now_percent for each in own if each.cpu_now_percent is not None), default=None)
+        rss, vsz = [each.rss_kb * _MB for each in own], [each.vsz_kb * _MB for each in own]
+        rows.append((start + 1, own[-1].cpu_percent, most, rss[0], max(rss), max(vsz)))
+    memory = "first_rss [MB] RSS at first, most_rss [MB] most RSS, most_vsz [MB] most VSZ"
+    columns = f"start, cpu [%] CPU, most_cpu [%] most CPU, {memory}"
+    return Table.of(columns, rows, name="usage", title="CPU time, of all cores, and memory of all processes")
 
 
 def _resources(analysis: Analysis) -> Table:
-    sizes = ("arena", "in_use", "mmap", "rss", "vsz")
-    columns = (
-        *columns_of("start, time [ms], cpu [%] cpu since the start, cpu_now [%] cpu"),
-        *(Column(name=name, unit="MB") for name in sizes),
-    )
     rows = []
     for each in analysis.usage:
-        memory = (getattr(each, f"{name}_kb") * _MB for name in sizes)
+        memory = (getattr(each, name) * _MB for name in MEMORY)
         rows.append((each.start, each.time_ms, each.cpu_percent, each.cpu_now_percent, *memory))
+    sizes = ", ".join(f"{name.removesuffix('_kb')} [MB]" for name in MEMORY)
+    columns = f"start, time [ms], cpu [%] cpu since the start, cpu_now [%] cpu, {sizes}"
     title = "CPU time, of all cores, and memory of all processes, moment by moment"
-    return Table(name="resources", title=title, columns=columns, rows=tuple(rows), is_detail=True)
+    return Table.of(columns, rows, name="resources", title=title, is_detail=True)
 
 
 def _events(analysis: Analysis) -> Table:
-    columns = columns_of("time [ms], caller, code, description")
-    rows = tuple(
-        (each.time_ms, each.caller, int(each.code), each.description) for each in analysis.events[:MOST_EVENTS]
-    )
-    return Table(name="events", title="Events", columns=columns, rows=rows, is_detail=True)
+    shown = analysis.events[:MOST_EVENTS]
+    rows = ((each.time_ms, each.caller, int(each.code), each.description) for each in shown)
+    return Table.of("time [ms], caller, code, description", rows, name="events", title="Events", is_detail=True)
 
 
 def _by_start(usage: Sequence[Usage]) -> Iterator[tuple[int, list[Usage]]]:
@@ -136,7 +108,6 @@ def _by_start(usage: Sequence[Usage]) -> Iterator[tuple[int, list[Usage]]]:
 def _over_time(
     usage: Sequence[Usage], name: str, title: str, unit: str, value_of: Callable[[Usage], float | None]
 ) -> Figure:
-    """Returns a figure with a curve for each start."""
     curves = []
     for start, own in _by_start(usage):
         values = [(each.time_ms / 1e3, value_of(each)) for each in own]
@@ -147,49 +118,22 @@ def _over_time(
     )
 
 
-_ALL: Final = (
-    ("node", 15),
-    ("topic", 15),
-    ("size[b]", 10),
-    ("received[#]", 15),
-    ("late[#]", 10),
-    ("too_late[#]", 15),
-    ("lost[#]", 10),
-    ("mean[us]", 10),
-    ("sd[us]", 10),
-    ("min[us]", 10),
-    ("max[us]", 10),
-    ("freq[hz]", 10),
-    ("duration[s]", 15),
-)
-_TOTAL: Final = (
-    ("received[#]", 15),
-    ("mean[us]", 10),
-    ("late[#]", 10),
-    ("late[%]", 10),
-    ("too_late[#]", 15),
-    ("too_late[%]", 15),
-    ("lost[#]", 10),
-    ("lost[%]", 10),
-)
-_RESOURCES: Final = (
-    ("time[ms]", 15),
-    ("cpu[%]", 10),
-    ("arena[KB]", 15),
-    ("in_use[KB]", 15),
-    ("mmap[KB]", 15),
-    ("rss[KB]", 15),
-    ("vsz[KB]", 15),
-)
-_EVENTS: Final = (("Time[ms]", 12), ("Caller", 25), ("Code", 6), ("Description", 0))
+_COLUMNS: Final = {
+    "latency_all.txt": "node 15, topic 15, size[b] 10, received[#] 15, late[#] 10, too_late[#] 15, lost[#] 10, "
+    "mean[us] 10, sd[us] 10, min[us] 10, max[us] 10, freq[hz] 10, duration[s] 15",
+    "latency_total.txt": "received[#] 15, mean[us] 10, late[#] 10, late[%] 10, too_late[#] 15, too_late[%] 15, "
+    "lost[#] 10, lost[%] 10",
+    "resources.txt": "time[ms] 15, cpu[%] 10, arena[KB] 15, in_use[KB] 15, mmap[KB] 15, rss[KB] 15, vsz[KB] 15",
+    "events.txt": "Time[ms] 12, Caller 25, Code 6, Description 0",
+}
+"""Columns of each file, and their widths in the seed."""
 
 NO_NUMBER: Final = "nan"
-_NAMES: Final = ("latency_all.txt", "latency_total.txt", "resources.txt", "events.txt")
 
 
 def prepare_folder(folder: Path) -> None:
     """Creates the folder before anything is measured; raises `ConfigurationError` if its files cannot be written."""
-    for name in _NAMES:
+    for name in _COLUMNS:
         require_writable_file(folder / name)
 
 
@@ -201,7 +145,6 @@ def write_log(analysis: Analysis, folder: Path) -> None:
 
 
 def render_log(analysis: Analysis) -> dict[str, str]:
-    """Returns the files' texts by name."""
     edges = []
     for each in analysis.edges:
         counts = map(str, (each.edge.sources[0].size_bytes, each.received, each.late, each.too_late, each.lost))
@@ -213,35 +156,26 @@ def render_log(analysis: Analysis) -> dict[str, str]:
         sizes = (moment.arena_kb, moment.in_use_kb, moment.mmap_kb, moment.rss_kb, moment.vsz_kb)
         usage.append([str(moment.time_ms), f"{moment.cpu_percent:.3g}", *map(str, sizes)])
     events = [[str(each.time_ms), each.caller, str(int(each.code)), each.description] for each in analysis.events]
-    rows = (edges, [_total_row(analysis.totals)], usage, events)
-    columns = (_ALL, _TOTAL, _RESOURCES, _EVENTS)
-    return {name: _render(heads, lines) for name, heads, lines in zip(_NAMES, columns, rows, strict=True)}
-
-
-def _total_row(totals: Totals) -> list[str]:
-    return [
-        str(totals.received),
-        _rounded(totals.mean_us),
-        str(totals.late),
-        _percent(totals.late_percent),
-        str(totals.too_late),
-        _percent(totals.too_late_percent),
-        str(totals.lost),
-        _percent(totals.lost_percent),
-    ]
+    each = analysis.totals
+    total = [str(each.received), _rounded(each.mean_us)]
+    for count, share in (
+        (each.late, each.late_percent),
+        (each.too_late, each.too_late_percent),
+        (each.lost, each.lost_percent),
+    ):
+        total += [str(count), NO_NUMBER if share is None else f"{share:.4g}"]
+    rows = (edges, [total], usage, events)
+    return {name: _render(columns, lines) for (name, columns), lines in zip(_COLUMNS.items(), rows, strict=True)}
 
 
 def _rounded(value: float | None) -> str:
     return NO_NUMBER if value is None else f"{value:.0f}"
 
 
-def _percent(value: float | None) -> str:
-    return NO_NUMBER if value is None else f"{value:.4g}"
-
-
-def _render(columns: Sequence[tuple[str, int]], rows: Iterable[Sequence[str]]) -> str:
+def _render(columns: str, rows: Iterable[Sequence[str]]) -> str:
     """Aligns columns, each as wide as in the seed, or as its longest word."""
-    lines = [[name for name, _ in columns], *rows]
-    widths = [max(width, 1 + max(len(line[place]) for line in lines)) for place, (_, width) in enumerate(columns)]
+    names, least = zip(*(each.split() for each in columns.split(", ")), strict=True)
+    lines = [names, *rows]
+    widths = [max(int(width), 1 + max(len(line[place]) for line in lines)) for place, width in enumerate(least)]
     text = ("".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)
     return "\n".join(text) + "\n"

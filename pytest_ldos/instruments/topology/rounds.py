@@ -56,19 +56,16 @@ def find_usage(recorded: Recorded, *, start: int, origin_ns: int, cores: int) ->
     if any(not samples for samples in recorded.resources.values()):
         return []
     moments = list(zip(*recorded.resources.values(), strict=False))
-    found: list[Usage] = []
-    for number, moment in enumerate(moments):
-        before = moments[number - 1] if number else None
-        found.append(
-            Usage(
-                start=start,
-                time_ms=(max(each.mono_ns for each in moment) - origin_ns) // NS_PER_MS,
-                cpu_percent=_cpu_percent(moments[0], moment, cores) if number else 0.0,
-                cpu_now_percent=_cpu_percent(before, moment, cores) if before else None,
-                **{name: sum(getattr(each, name) for each in moment) for name in MEMORY},
-            )
+    return [
+        Usage(
+            start=start,
+            time_ms=(max(each.mono_ns for each in moment) - origin_ns) // NS_PER_MS,
+            cpu_percent=_cpu_percent(moments[0], moment, cores),
+            cpu_now_percent=_cpu_percent(before, moment, cores) if before else None,
+            **{name: sum(getattr(each, name) for each in moment) for name in MEMORY},
         )
-    return found
+        for before, moment in zip([None, *moments], moments, strict=False)
+    ]
 
 
 def _cpu_percent(before: Sequence[ResourceSample], now: Sequence[ResourceSample], cores: int) -> float:
@@ -207,16 +204,15 @@ def find_events(recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, or
 
 
 def _of_flow(flow: Flow, limits: Limits, recorded: Recorded, origin_ns: int) -> Iterator[Event]:
-    caller, period_ns = flow.edge.label, flow.source.period_ns
+    caller, period_ns = f"{flow.edge.topic}->{flow.edge.node}", flow.source.period_ns
     latency_ns = flow.latency_ns
     for code, which, limit_ns, words in (
         (Code.LATE, limits.late(latency_ns, period_ns), limits.late_ns(period_ns), "late"),
         (Code.TOO_LATE, limits.too_late(latency_ns, period_ns), limits.too_late_ns(period_ns), "too late"),
     ):
         for place in np.flatnonzero(which):
-            text = (
-                f"msg {flow.numbers[place]} {words}. {latency_ns[place] // NS_PER_US}us > {limit_ns / NS_PER_US:.0f}us"
-            )
+            measured = f"{latency_ns[place] // NS_PER_US}us > {limit_ns / NS_PER_US:.0f}us"
+            text = f"msg {flow.numbers[place]} {words}. {measured}"
             yield Event(_ms(int(flow.received_ns[place]), origin_ns), caller, code, text)
     for gap in flow.gaps:
         at_ns = recorded.end_ns if gap.next_place is None else int(flow.received_ns[gap.next_place])
@@ -242,7 +238,7 @@ def find_shortfalls(topology: Topology, starts: Sequence[Recorded]) -> Iterator[
     short = []
     for number, period_ns, name in senders:
         # The first message is due one period after the start.
-        due = sum(max(0, each.duration_ns // period_ns - 1) for each in whole)
+        due = sum(max(0, (each.end_ns - each.start_ns) // period_ns - 1) for each in whole)
         sent = sum(each.sent.get(number, 0) for each in whole)
         if sent < _KEPT * due:
             short.append((sent / due, f"{name} sent {sent} of {due}"))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -18,10 +17,10 @@ from pytest_ldos.base.text import NS_PER_MS, seconds_to_ns
 from pytest_ldos.host.availability import ros_program
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.instruments.cost_layers import Kind, environment_on, leaving_no_memory
 from pytest_ldos.instruments.study import setting
 from pytest_ldos.instruments.topology.edges import Limits, Recorded, ResourceSample
-from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
-from pytest_ldos.robot.stack.ros2.installed import SharedMemory, isolated
+from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.topology.conversation import (
     Conversation,
     ProcessEnded,
@@ -32,24 +31,14 @@ from pytest_ldos.robot.topology.conversation import (
 )
 from pytest_ldos.robot.topology.model import Topology
 from pytest_ldos.scenario.fields import described
-from pytest_ldos.scenario.model import Ros2Spec
 
 LONGEST_S: Final = 3600.0
 MOST_ROUNDS: Final = 1000
 SHORTEST_ROUND_S: Final = 0.2
 
 
-class Layer(StrEnum):
-    """Library of the nodes."""
-
-    EMBEDDED = "embedded"
-    ROS2 = "ros2"
-
-
 @dataclass(frozen=True, kw_only=True)
 class TopologySpec:
-    """A topology, its duration, and limits of lateness."""
-
     file: str = field(
         metadata=described(
             "JSON, or the name of one of ours: pick_cell (10 nodes), packing_hall (20).", is_argument=True
@@ -59,7 +48,7 @@ class TopologySpec:
     starts: int = setting(1, "Starts of all processes.")
     rounds: int = setting(10, "Parts of equal length of each start; each gives the numbers that are gated.")
     processes: Processes = setting(Processes.ONE, "One for all nodes, or one a node.")
-    layer: Layer = setting(Layer.EMBEDDED, "Our node layer over Cyclone DDS, or rclcpp.")
+    layer: Kind = setting(Kind.EMBEDDED, "Our node layer over Cyclone DDS, or rclcpp.")
     rmw: str = setting("", "Middleware of rclcpp. [default: that of the environment]")
     intra_process: bool = setting(False, "rclcpp hands messages over within a process.", "--ipc/--no-ipc")
     sampling: float = setting(0.5, "Seconds between two looks at CPU time and memory.")
@@ -80,40 +69,25 @@ class TopologySpec:
 
     def __post_init__(self) -> None:
         require(bool(self.file), "no topology is named", remedy="give a file, or the name of one of ours")
-        require(
-            SHORTEST_ROUND_S <= self.seconds <= LONGEST_S,
-            f"{self.seconds:g} seconds cannot be measured",
-            remedy=f"ask for {SHORTEST_ROUND_S} s to an hour",
-        )
+        seconds, to_an_hour = f"{self.seconds:g} seconds", f"ask for {SHORTEST_ROUND_S} s to an hour"
+        require(SHORTEST_ROUND_S <= self.seconds <= LONGEST_S, f"{seconds} cannot be measured", remedy=to_an_hour)
         require(1 <= self.starts <= 100, f"{self.starts} starts cannot be made", remedy="ask for 1 to 100")
-        require(
-            1 <= self.rounds <= MOST_ROUNDS, f"{self.rounds} rounds cannot be cut", remedy=f"ask for 1 to {MOST_ROUNDS}"
-        )
-        require(
-            self.seconds / self.rounds >= SHORTEST_ROUND_S,
-            f"{self.seconds:g} seconds cut into {self.rounds} rounds give less than {SHORTEST_ROUND_S} s to each",
-            remedy=f"ask for more seconds, or for {int(self.seconds / SHORTEST_ROUND_S)} rounds at most",
-        )
-        require(
-            0.05 <= self.sampling <= 60, f"sampling is {self.sampling} s", remedy="it must lie between 0.05 and 60 s"
-        )
-        require(
-            self.sampling <= self.seconds,
-            f"sampling is {self.sampling} s, more than the {self.seconds} seconds of a start",
-            remedy="look more often, or ask for more seconds",
-        )
+        rounds, most = f"{self.rounds} rounds", f"ask for 1 to {MOST_ROUNDS}"
+        require(1 <= self.rounds <= MOST_ROUNDS, f"{rounds} cannot be cut", remedy=most)
+        short = f"{seconds} cut into {rounds} give less than {SHORTEST_ROUND_S} s to each"
+        fewer = f"ask for more seconds, or for {int(self.seconds / SHORTEST_ROUND_S)} rounds at most"
+        require(self.seconds / self.rounds >= SHORTEST_ROUND_S, short, remedy=fewer)
+        sampling = f"sampling is {self.sampling} s"
+        require(0.05 <= self.sampling <= 60, sampling, remedy="it must lie between 0.05 and 60 s")
+        rare = f"{sampling}, more than the {self.seconds} seconds of a start"
+        require(self.sampling <= self.seconds, rare, remedy="look more often, or ask for more seconds")
         for name in ("late_percentage", "late_absolute", "too_late_percentage", "too_late_absolute"):
             value = getattr(self, name)
             require(0 < value < float("inf"), f"{name} is {value}", remedy="it must be above 0")
-        is_ros2 = self.layer is Layer.ROS2
-        require(
-            is_ros2 or not self.intra_process,
-            "the embedded layer has no intra-process way",
-            remedy="ask for layer ros2",
-        )
-        require(
-            is_ros2 or not self.rmw, "the embedded layer is Cyclone DDS, whatever rmw says", remedy="ask for layer ros2"
-        )
+        if self.layer is Kind.EMBEDDED:
+            remedy = "ask for layer ros2"
+            require(not self.intra_process, "the embedded layer has no intra-process way", remedy=remedy)
+            require(not self.rmw, "the embedded layer is Cyclone DDS, whatever rmw says", remedy=remedy)
 
     @property
     def limits(self) -> Limits:
@@ -126,7 +100,6 @@ class TopologySpec:
 
 
 ROS_PACKAGE: Final = "ldos_topology"
-"""Package of the workspace `ros_ws`."""
 
 _MODULE: Final = "pytest_ldos.robot.topology.embedded_process"
 _HEAD_START_NS: Final = 200 * NS_PER_MS
@@ -140,12 +113,9 @@ _SAMPLES: Final = ".samples"
 
 
 def run_topology(topology: Topology, spec: TopologySpec, *, match_limit_s: float = 0.0) -> Recorded:
-    """Starts all processes, lets them send, and ends them.
+    """Starts all processes, lets them send, and ends them; raises `Unavailable` without a free domain or workspace.
 
     Every wait has a limit: if processes do not find each other, or end too early, the result has a `failure`.
-
-    Raises:
-        Unavailable: no domain is free, or the workspace is not sourced.
     """
     with claim_domain() as domain, temporary_folder("ldos-topology-") as folder:
         launched_ns = time.monotonic_ns()
@@ -159,15 +129,11 @@ def run_topology(topology: Topology, spec: TopologySpec, *, match_limit_s: float
 
 @contextmanager
 def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path) -> Iterator[Sequence[Child]]:
-    """Runs all processes of a start in the ``with`` block."""
-    is_ros2 = spec.layer is Layer.ROS2
-    shared_memory = SharedMemory()
+    is_ros2 = spec.layer is Kind.ROS2
     with ExitStack() as resources:
-        environment: Mapping[str, str] = bound_to_loopback()
         if is_ros2:
-            resources.callback(shared_memory.remove_left_behind)
-            isolation = isolated(Ros2Spec(rmw=spec.rmw), domain=domain, log_directory=folder)
-            environment = resources.enter_context(isolation).environment
+            resources.enter_context(leaving_no_memory())
+        environment = environment_on(domain, spec.layer, spec.rmw, folder=folder, resources=resources)
         group = ProcessGroup(log_directory=folder, environment=environment)
         resources.callback(group.stop)
         for number, process in enumerate(spread(topology, spec.processes)):
@@ -191,8 +157,6 @@ def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path
 
 @dataclass
 class _Course:
-    """Course of a start while its processes run."""
-
     conversation: Conversation
     spec: TopologySpec
     match_limit_s: float
@@ -239,11 +203,8 @@ class _Course:
             self.failures.append(f"{', '.join(late)} did not come to an end")
 
     def _sent(self) -> dict[int, int]:
-        return {
-            int(number): count
-            for _, report in self.conversation.reports_of("sent")
-            for number, count in report["counts"].items()
-        }
+        reports = (report["counts"].items() for _, report in self.conversation.reports_of("sent"))
+        return {int(number): count for counts in reports for number, count in counts}
 
     def recorded(self, launched_ns: int, folder: Path) -> Recorded:
         resources: dict[str, list[ResourceSample]] = {name: [] for name in self.conversation.reports}

@@ -16,20 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.stats.counts import mean_interval
 from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.instruments.cost_layers import (
-    Kind,
-    Layer,
-    choose_layers,
-    identity_of,
-    layers_available,
-)
+from pytest_ldos.instruments.cost_layers import Kind, Layer, choose_layers, identity_of, layers_available
 from pytest_ldos.instruments.study import (
     Axis,
     Cell,
-    Column,
     Curve,
     Estimate,
     Figure,
@@ -41,7 +33,6 @@ from pytest_ldos.instruments.study import (
     Table,
     cells_of,
     columns_of,
-    with_bounds,
 )
 from pytest_ldos.instruments.tracing_cost.pairs import (
     TITLES,
@@ -57,37 +48,30 @@ from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.record.choose import recorder_name, recording_available
 
-TARGET_US: Final = 3.3
-"""The seed's mean over all experiments."""
+TARGET_US: Final = 3.3  # the seed's mean over all experiments
 
 _Numbers = npt.NDArray[np.float64]
 Center = Callable[[_Numbers], float]
 
 
 class Answer(StrEnum):
-    """Result of comparing an overhead's interval with the target."""
-
     MET = "met"
     MISSED = "missed"
     UNDECIDED = "undecided"
 
 
-class Overhead(Estimate):
-    """Mean over the pairs in µs; a single pair has no bounds."""
-
-    @property
-    def answer(self) -> Answer:
-        """Comparison with `TARGET_US`."""
-        if self.low is None or self.high is None:
-            return Answer.UNDECIDED
-        if self.high <= TARGET_US:
-            return Answer.MET
-        return Answer.MISSED if self.low > TARGET_US else Answer.UNDECIDED
+def answer_of(overhead: Estimate) -> Answer:
+    """Compares an overhead in µs with `TARGET_US`; it is undecided without bounds."""
+    if overhead.low is None or overhead.high is None:
+        return Answer.UNDECIDED
+    if overhead.high <= TARGET_US:
+        return Answer.MET
+    return Answer.MISSED if overhead.low > TARGET_US else Answer.UNDECIDED
 
 
 @dataclass(frozen=True)
 class PairedStarts:
-    """A start without and one with tracing, of the same pair."""
+    """A start without and one with tracing (or with two recorders), of the same pair."""
 
     plain: Start
     traced: Start
@@ -100,10 +84,12 @@ class PairedStarts:
         return found[0] / NS_PER_US, found[1] / NS_PER_US
 
 
-def pair_up(starts: Sequence[Start], mode: Mode) -> list[PairedStarts]:
+def pair_up(starts: Sequence[Start], mode: Mode, plain_mode: Mode = Mode.UNTRACED) -> list[PairedStarts]:
     """Pairs the successful starts of one layer by number."""
-    plain = {start.pair: start for start in starts if start.mode is Mode.UNTRACED and not start.failure}
-    traced = {start.pair: start for start in starts if start.mode is mode and not start.failure}
+    plain, traced = (
+        {start.pair: start for start in starts if start.mode is each and not start.failure}
+        for each in (plain_mode, mode)
+    )
     return [PairedStarts(plain[number], traced[number]) for number in sorted(plain.keys() & traced.keys())]
 
 
@@ -115,17 +101,14 @@ def median_of(values: _Numbers) -> float:
     return float(np.median(values))
 
 
-def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Center) -> Overhead | None:
-    """Overhead in one or several cases; each case's untraced center, `mean_of` or `median_of`, is subtracted first."""
+def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Center) -> Estimate | None:
+    """Overhead in µs in some cases; each case's untraced center (`mean_of`, `median_of`) is subtracted first."""
     differences = []
     for pair in pairs:
         found = [both for case in cases if (both := pair.latencies_us(case)) is not None]
         if found:
             differences.append(center(np.concatenate([traced - center(plain) for plain, traced in found])))
-    if not differences:
-        return None
-    bounds = mean_interval(differences) if len(differences) > 1 else (None, None)
-    return Overhead(float(np.mean(differences)), *bounds)
+    return Estimate.of_mean(differences) if differences else None
 
 
 def level_of(pairs: Sequence[PairedStarts], case: Case, *, traced: bool) -> float | None:
@@ -143,31 +126,19 @@ SEED_OVERHEAD_US: Final[Mapping[int, Mapping[int, int]]] = {
 """By KiB and Hz: difference of the seed's averages with and without tracing (appendix A, rounded there to 1 µs)."""
 
 SEED_MEAN_US: Final = 3.3
-SEED_TRACEPOINT_NS: Final = 158.0
-"""LTTng's cost per tracepoint, as quoted by the seed (Intel i7-3770)."""
+SEED_TRACEPOINT_NS: Final = 158.0  # LTTng's cost per tracepoint, as quoted by the seed (Intel i7-3770)
 
-_COLUMNS: Final = (
-    *columns_of("case messages, untraced [µs], traced [µs]"),
-    *with_bounds(Column(name="mean", unit="µs", title="mean overhead"), "mean"),
-    *with_bounds(Column(name="median", unit="µs", title="median overhead"), "median"),
-    *columns_of("seed [µs] seed's mean, target ≤ 3.3 µs"),
+_COLUMNS: Final = columns_of(
+    "case messages, untraced [µs], traced [µs], mean±mean [µs] mean overhead, median±median [µs] median overhead, "
+    "seed [µs] seed's mean, target ≤ 3.3 µs"
 )
 """The last two columns are the seed's, which measured only LTTng and has a target only for rclcpp."""
 
 _TRACEPOINT_COLUMNS: Final = (
-    *columns_of("layer, recording"),
-    *with_bounds(Column(name="time_per_call", unit="ns", title="a call"), "call"),
-    *columns_of(
-        "seed [ns] seed's, per_message recorded a message, sum_per_message [µs] these together, lost events lost"
-    ),
+    "layer, recording, time_per_call±call [ns] a call, seed [ns] seed's, per_message recorded a message, "
+    "sum_per_message [µs] these together, lost events lost"
 )
-
-
-_AGAINST_COLUMNS: Final = (
-    *columns_of("layer, of, lttng [µs] LTTng, ebpf [µs] eBPF"),
-    *with_bounds(Column(name="more", unit="µs", title="eBPF takes more"), "more"),
-)
-_RECORDED: Final = (Mode.LTTNG, Mode.EBPF)
+_AGAINST_COLUMNS: Final = "layer, of, lttng [µs] LTTng, ebpf [µs] eBPF, more±more [µs] eBPF takes more"
 
 
 @dataclass(frozen=True)
@@ -183,18 +154,17 @@ class Traced:
 
 
 def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table]:
-    """Yields a table per layer and mode, one of tracepoints, and a comparison of eBPF with LTTng if both ran."""
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
             if any(pair.traced.cases for pair in pairs):
                 yield _overheads(traced.layer, mode, pairs, cases)
-    rows = tuple(row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
+    rows = (row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
     title = "a tracepoint, in a loop of calls (means of starts, 95 % intervals)"
-    yield Table(name="tracepoints", title=title, columns=_TRACEPOINT_COLUMNS, rows=rows)
+    yield Table.of(_TRACEPOINT_COLUMNS, rows, name="tracepoints", title=title)
     if against := tuple(row for traced in layers for row in _against_rows(traced, cases)):
         title = "eBPF against LTTng: the same calls recorded (means of turns, 95 % intervals)"
-        yield Table(name="ebpf_against_lttng", title=title, columns=_AGAINST_COLUMNS, rows=against)
+        yield Table.of(_AGAINST_COLUMNS, against, name="ebpf_against_lttng", title=title)
 
 
 def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Table:
@@ -219,52 +189,42 @@ def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case], seed: 
     mean, middle = (overhead_of(pairs, cases, center) for center in (mean_of, median_of))
     for found in (mean, middle):
         yield from cells_of(found)
-    yield from (seed, None if mean is None else str(mean.answer))
+    yield from (seed, None if mean is None else str(answer_of(mean)))
 
 
 def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
-    """Returns the row of a mode; ``None`` if no tracepoint was timed."""
     starts = [start for start in traced.of(mode) if start.tracepoint_ns and not start.failure]
     if not starts:
         return None
-    times = [median(start.tracepoint_ns) for start in starts]
-    low, high = mean_interval(times) if len(times) > 1 else (None, None)
-    time_ns = sum(times) / len(times)
+    call = Estimate.of_mean([median(start.tracepoint_ns) for start in starts], least=0.0)
     came = sum(start.received + start.warm_up for start in starts if start.received)
     recorded = sum(sum(start.recorded.counts.values()) - start.timed_calls for start in starts)
     count = recorded / came if came and recorded > 0 else None  # events per message, without those of the loops
     return (
         traced.layer.label,
         TITLES[mode],
-        time_ns,
-        None if low is None else max(0.0, low),
-        high,
+        *cells_of(call),
         SEED_TRACEPOINT_NS if mode is Mode.LTTNG else None,
         count,
-        None if count is None else count * time_ns / NS_PER_US,
+        None if count is None else count * call.value / NS_PER_US,
         None if mode is Mode.UNTRACED else sum(start.recorded.lost for start in starts),
     )
 
 
 def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell, ...]]:
-    """Yields rows for a call in a loop, and for messages recorded by both, from paired starts."""
-    lttng, ebpf = ({start.pair: start for start in traced.of(mode) if not start.failure} for mode in _RECORDED)
-    turns = [(lttng[number], ebpf[number]) for number in sorted(lttng.keys() & ebpf.keys())]
-    timed = [pair for pair in turns if all(start.tracepoint_ns for start in pair)]
-    if timed:
-        calls_us = [tuple(median(start.tracepoint_ns) / NS_PER_US for start in pair) for pair in timed]
-        differences = [ebpf_us - lttng_us for lttng_us, ebpf_us in calls_us]
-        bounds = mean_interval(differences) if len(timed) > 1 else (None, None)
-        yield (traced.layer.label, "a call", *map(fmean, zip(*calls_us, strict=True)), fmean(differences), *bounds)
+    turns = pair_up(traced.starts, Mode.EBPF, Mode.LTTNG)
+    calls_ns = [(pair.plain.tracepoint_ns, pair.traced.tracepoint_ns) for pair in turns]
+    calls_us = [tuple(median(each) / NS_PER_US for each in pair) for pair in calls_ns if all(pair)]
+    if calls_us:
+        more = Estimate.of_mean([ebpf_us - lttng_us for lttng_us, ebpf_us in calls_us])
+        yield (traced.layer.label, "a call", *map(fmean, zip(*calls_us, strict=True)), *cells_of(more))
     for name, center in (("a message, mean", mean_of), ("a message, median", median_of)):
-        pairs = [PairedStarts(*pair) for pair in turns]
-        found = overhead_of(pairs, cases, center)
+        found = overhead_of(turns, cases, center)
         if found is not None:
-            yield (traced.layer.label, name, None, None, found.value, found.low, found.high)
+            yield (traced.layer.label, name, None, None, *cells_of(found))
 
 
 def figures_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Figure]:
-    """Yields figures of mean overhead by rate, with a curve per size."""
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
@@ -325,13 +285,11 @@ _NAME: Final = "tracing_cost"
 
 
 def available(spec: TracingCostSpec) -> Availability:
-    """Reports if LTTng and any of the requested layers are available here."""
     recording = recording_available()
     return layers_available(spec.layer, spec.rmws, traced=True) if recording.ok else recording
 
 
 def measure(spec: TracingCostSpec, progress: Progress) -> Study:
-    """Measures pairs of nodes without and with tracing, interleaved."""
     started_at = datetime.now(UTC).isoformat()
     layers, notes = choose_layers(spec.layer, spec.rmws, traced=True)
     chosen = [(layer, *choose_modes(spec, layer)) for layer in layers]
@@ -346,7 +304,6 @@ def measure(spec: TracingCostSpec, progress: Progress) -> Study:
 
 
 def choose_modes(spec: TracingCostSpec, layer: Layer) -> tuple[Sequence[Mode], Sequence[str]]:
-    """Returns the possible modes of recording, and notes on others."""
     modes = [Mode.UNTRACED, Mode.LTTNG]
     if not spec.ebpf:
         return modes, ()
@@ -357,7 +314,6 @@ def choose_modes(spec: TracingCostSpec, layer: Layer) -> tuple[Sequence[Mode], S
 
 
 def compose(spec: TracingCostSpec, measured: Sequence[Traced], *, notes: Sequence[str], started_at: str) -> Study:
-    """Builds the study of all layers."""
     layers = [traced.layer for traced in measured]
     return Study(
         instrument="tracing-cost",

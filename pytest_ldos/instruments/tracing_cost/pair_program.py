@@ -1,22 +1,21 @@
 """A process with a publisher and a subscription in separate nodes that measures publish → callback.
 
-Its only argument is a JSON object: ``domain`` and ``match_s``. It first reports whether both have ``matched``, then
-answers each line: ``exchange SIZE_BYTES TICKS RATE_HZ`` with the number of messages ``published`` and the
-``latencies_ns`` of those received; ``tracepoints COUNT`` with ``calls`` and ``elapsed_ns``. Commands and answers are
-those of the ROS workspace's ``publish_callback``.
+Its settings are ``domain`` and ``match_s``. It answers (see `answer_lines`) ``exchange SIZE_BYTES TICKS RATE_HZ`` with
+the number of messages ``published`` and the ``latencies_ns`` of those received; ``tracepoints COUNT`` with ``calls``
+and ``elapsed_ns``. Commands and answers are those of the ROS workspace's ``publish_callback``.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
-import sys
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.host.kept import answer_lines, given_settings
+from pytest_ldos.host.processes import comes_true
 from pytest_ldos.robot.dds.emission import time_tracepoints
 from pytest_ldos.robot.dds.messages import Message, default, encode
 from pytest_ldos.robot.dds.node import Context, Node
@@ -25,8 +24,6 @@ _TYPE: Final = "std_msgs/msg/String"
 _TOPIC: Final = "/cost_topic_0"
 _STAMP_AT: Final = 8  # offset of the stamp: CDR's header and the length of the text precede it
 _STAMP_DIGITS: Final = 16
-_PR_SET_TIMERSLACK: Final = 29
-_MATCH_POLL_S: Final = 0.02
 _PATIENCE_S: Final = 1.0
 _COMPLETE_POLL_S: Final = 0.002
 
@@ -46,13 +43,8 @@ class Pair:
         now_ns = time.monotonic_ns()
         self._latencies_ns.append(now_ns - int(message.data[:_STAMP_DIGITS], 16))
 
-    def await_match(self, limit_s: float) -> bool:
-        deadline = time.monotonic() + limit_s
-        while not self._publisher.matched():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_MATCH_POLL_S)
-        return True
+    def is_matched(self) -> bool:
+        return self._publisher.matched() > 0
 
     def exchange(self, size_bytes: int, ticks: int, rate_hz: float) -> Mapping[str, Any]:
         """Publishes at a fixed rate, and waits until all messages were received, or for a limited time."""
@@ -65,9 +57,7 @@ class Pair:
             due_ns += period_ns
             time.sleep(max(0, due_ns - time.monotonic_ns()) / NS_PER_S)
             self._publisher.publish_encoded(b"%b%016x%b" % (head, time.monotonic_ns(), tail))
-        deadline = time.monotonic() + _PATIENCE_S
-        while len(latencies_ns) < ticks and time.monotonic() < deadline:
-            time.sleep(_COMPLETE_POLL_S)
+        comes_true(lambda: len(latencies_ns) >= ticks, limit_s=_PATIENCE_S, poll_s=_COMPLETE_POLL_S)
         return {"published": ticks, "latencies_ns": list(latencies_ns)}
 
     def stop(self) -> None:
@@ -87,21 +77,11 @@ def answer(pair: Pair, question: str) -> Mapping[str, Any]:
     return pair.exchange(int(size_bytes), int(ticks), float(rate_hz))
 
 
-def say(words: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(words) + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    settings = json.loads(sys.argv[1])
+    settings = given_settings()
     pair = Pair(settings["domain"])
     try:
-        is_matched = pair.await_match(settings["match_s"])
-        say({"matched": is_matched})
-        if is_matched:
-            for question in sys.stdin:
-                say(answer(pair, question))
+        answer_lines(partial(answer, pair), is_matched=pair.is_matched, match_s=settings["match_s"])
     finally:
         pair.stop()
 

@@ -1,9 +1,7 @@
 """Latencies with and without recording, from fresh processes, interleaved, with a proof of the recording.
 
-Every hit of a uprobe traps into the kernel, which writes a record; bpftrace prints it as a line: time, thread,
-function, first argument.
-
-Reference: ``bpftrace(8)``; uprobes need root, a kernel with ``CONFIG_UPROBE_EVENTS`` and ``CONFIG_BPF_EVENTS``.
+Reference: ``bpftrace(8)``, which prints a line per hit of a uprobe: time, thread, function, first argument; uprobes
+need root, a kernel with ``CONFIG_UPROBE_EVENTS`` and ``CONFIG_BPF_EVENTS``.
 """
 
 from __future__ import annotations
@@ -23,10 +21,10 @@ from typing import Any, Final
 from pytest_ldos.base.errors import RecordingFailed, TraceUnreadable, Unavailable
 from pytest_ldos.host.availability import Availability, find_programs, find_ros_package, run_program
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, summary_of, whole
-from pytest_ldos.host.processes import Child, ProcessGroup, quoted
+from pytest_ldos.host.processes import Child, ProcessGroup, comes_true, quoted
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.instruments.cost_layers import Kind, Layer, leaving_no_memory
-from pytest_ldos.instruments.study import Progress
+from pytest_ldos.instruments.cost_layers import MATCH_S, Kind, Layer, await_match, leaving_no_memory
+from pytest_ldos.instruments.study import Progress, alternate
 from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.record.protocol import Recorder
@@ -61,7 +59,6 @@ class Probes:
 
     @property
     def points(self) -> str:
-        """The probes in bpftrace's notation."""
         return ",".join(f'uprobe:"{self.library}":{name}' for name in self.functions)
 
 
@@ -118,14 +115,14 @@ def _await_beat(child: Child, after_ns: int) -> None:
 
     bpftrace reads the kernel's buffers one after the other, once all probes are set. ``BEGIN`` never fires with ``-p``.
     """
-    deadline = time.monotonic() + _READY_S
-    while True:
+
+    def has_beaten() -> bool:
         beats = _BEAT_LINE.findall(child.log.read_text("utf-8", errors="replace"))
-        if beats and int(beats[-1]) > after_ns:
-            return
-        if child.exit_code is not None or time.monotonic() > deadline:
-            raise RecordingFailed("bpftrace does not record", details=child.last_lines())
-        time.sleep(_POLL_S)
+        return bool(beats) and int(beats[-1]) > after_ns
+
+    comes_true(lambda: has_beaten() or child.exit_code is not None, limit_s=_READY_S, poll_s=_POLL_S)
+    if not has_beaten():
+        raise RecordingFailed("bpftrace does not record", details=child.last_lines())
 
 
 def count_records(output: Path) -> tuple[dict[str, int], int]:
@@ -142,8 +139,6 @@ def count_records(output: Path) -> tuple[dict[str, int], int]:
 
 
 class Mode(StrEnum):
-    """Mode of recording a process."""
-
     UNTRACED = "untraced"
     LTTNG = "lttng"
     EBPF = "ebpf"
@@ -166,8 +161,7 @@ HOT_PATH: Final = (
 )
 """Tracepoints on the path of a message, from its publication to the end of its callback."""
 
-CALLBACK: Final = "callback_start"
-"""The tracepoint that is hit once per received message."""
+CALLBACK: Final = "callback_start"  # the tracepoint that is hit once per received message
 
 
 _PROVIDER: Final = "ros2:"
@@ -184,10 +178,9 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Site:
-    """The environment in which a process is recorded.
+    """Prefix and environment of the command of a process that is recorded, and functions.
 
     Attributes:
-        prefix, environment: prefix and environment of its command.
         attach: records the running process with a pid in the ``with`` block.
         finish: ends the recording and returns its content; called after the process.
     """
@@ -215,7 +208,6 @@ def opened(mode: Mode, layer: Layer, folder: Path) -> Iterator[Site]:
 
 
 def _finish(recorder: Recorder) -> Recorded:
-    """Reads the trace; raises `RecordingFailed` if that is not possible."""
     losses = recorder.pause()
     try:
         events = read_trace(recorder.directory).events
@@ -242,10 +234,7 @@ def _ebpf_site(probes: Probes, folder: Path) -> Site:
 
 
 def probes_of(layer: Layer) -> Probes:
-    """Returns the functions to probe for a layer's tracepoints.
-
-    rclcpp's tracepoints are functions of ``libtracetools``. The embedded layer's are inlined, except for the timed one.
-    """
+    """Returns the functions of a layer's tracepoints; the embedded layer's are inlined, except for the timed one."""
     if layer.kind is Kind.EMBEDDED:
         return Probes(provider_library(), (TRACEPOINT_SYMBOL,))
     prefix = find_ros_package("tracetools")
@@ -258,13 +247,7 @@ def exchanges_under(mode: Mode, layer: Layer) -> bool:
     return mode is not Mode.EBPF or layer.kind is Kind.ROS2
 
 
-MATCH_S: Final = 20.0
-"""Time limit for the publisher and the subscription to find each other."""
-
-LOOPS: Final = 3
-"""Number of timed loops of tracepoints per start."""
-
-_START_S: Final = 20.0
+LOOPS: Final = 3  # number of timed loops of tracepoints per start
 _GRACE_S: Final = 20.0
 """Additional time limit of an exchange, because an eBPF probe can take longer than the interval between messages."""
 
@@ -289,7 +272,7 @@ class Start:
     Attributes:
         pair: number of the pass; each pass starts every mode once.
         block: number of the start, counted over all layers and modes.
-        warm_up: number of messages received in the warm-up.
+        warm_up: messages received in the warm-up.
         tracepoint_ns, timed_calls: time per call, one value for each loop, and number of calls in all loops.
         failure: reason why the measurement is incomplete; available values are valid unless nothing was recorded.
     """
@@ -331,17 +314,16 @@ class Pairs:
     progress: Progress
 
     def measure(self) -> Iterator[Start]:
-        """Starts a process for each mode; every second pass is reversed, so that drift affects all modes alike."""
+        """Yields a start for each mode in each pass."""
         block = self.first_block
         for pair in range(self.spec.starts):
-            for mode in self.modes if pair % 2 == 0 else reversed(self.modes):
+            for mode in alternate(self.modes, pair):
                 self.progress.doing(f"{self.layer.label}, {TITLES[mode]}, {pair + 1} of {self.spec.starts}")
                 yield self._measure(Start(self.layer, mode, pair, block))
                 self.progress.step()
                 block += 1
 
     def _measure(self, start: Start) -> Start:
-        """Measures a start as far as possible, and records a failure."""
         try:
             with ExitStack() as stack:
                 stack.enter_context(leaving_no_memory())
@@ -356,7 +338,6 @@ class Pairs:
         return start
 
     def _run(self, start: Start, site: Site, folder: Path) -> None:
-        """Runs the process of a start."""
         with ExitStack() as stack:
             child = self.layer.start(
                 str(start.mode),
@@ -367,8 +348,7 @@ class Pairs:
                 resources=stack,
                 recorded=(site.prefix, site.environment),
             )
-            if child.answer(limit_s=MATCH_S + _START_S).get("matched") is not True:
-                raise ChildFailed(f"publisher and subscription did not find each other in {MATCH_S:.0f} s")
+            await_match(child)
             with site.attach(child.child.pid):
                 self._ask_all(start, child)
             child.close()
@@ -377,7 +357,7 @@ class Pairs:
     def _ask_all(self, start: Start, child: AnsweringChild) -> None:
         """Runs all exchanges, then times tracepoints, which may fill the buffers."""
         if exchanges_under(start.mode, self.layer):
-            cases = self.spec.cases if start.pair % 2 == 0 else tuple(reversed(self.spec.cases))
+            cases = alternate(self.spec.cases, start.pair)
             start.warm_up = len(self._exchange(child, cases[0], _WARM_UP_MESSAGES).latencies_ns)
             for case in cases:
                 start.cases[case] = self._exchange(child, case, self.spec.ticks(case))

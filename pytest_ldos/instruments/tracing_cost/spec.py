@@ -11,9 +11,7 @@ from pytest_ldos.instruments.cost_layers import LayersSpec
 from pytest_ldos.instruments.study import setting
 
 SEED_SIZES_KIB: Final = (1, 32, 64, 256)
-SEED_RATES_HZ: Final = (100, 500, 1000, 2000)
-"""Sizes and rates of Table 4.3 in the seed's evaluation."""
-
+SEED_RATES_HZ: Final = (100, 500, 1000, 2000)  # sizes and rates of Table 4.3 in the seed's evaluation
 _LARGEST_KIB: Final = 1024
 _HIGHEST_HZ: Final = 10_000
 _LONGEST_ROUND_S: Final = 3600.0
@@ -21,8 +19,6 @@ _LONGEST_ROUND_S: Final = 3600.0
 
 @dataclass(frozen=True)
 class Case:
-    """Messages of one size at one rate."""
-
     size_kib: int
     rate_hz: int
 
@@ -46,29 +42,21 @@ class TracingCostSpec(LayersSpec):
     def __post_init__(self) -> None:
         super().__post_init__()
         cases = self.cases
-        require(
-            0 < self.seconds <= _LONGEST_ROUND_S,
-            f"{self.seconds:g} s of each size and rate",
-            remedy=f"more than 0 and at most {_LONGEST_ROUND_S:.0f} s",
-        )
-        slowest = min(case.rate_hz for case in cases)
-        require(
-            self.ticks(Case(1, slowest)) >= 2,
-            f"{self.seconds:g} s at {slowest} Hz is not even two messages",
-            remedy="longer rounds, or a higher rate",
-        )
+        longest = f"more than 0 and at most {_LONGEST_ROUND_S:.0f} s"
+        require(0 < self.seconds <= _LONGEST_ROUND_S, f"{self.seconds:g} s of each size and rate", remedy=longest)
+        slowest = min(cases, key=lambda case: case.rate_hz)
+        too_few = f"{self.seconds:g} s at {slowest.rate_hz} Hz is not even two messages"
+        require(self.ticks(slowest) >= 2, too_few, remedy="longer rounds, or a higher rate")
         require(1 <= self.starts <= 1000, f"{self.starts} starts", remedy="between 1 and 1000")
         require(100 <= self.calls <= 100_000, f"{self.calls} calls of a tracepoint", remedy="between 100 and 100 000")
 
     @property
     def cases(self) -> Sequence[Case]:
-        """Every size at every rate."""
         sizes = SEED_SIZES_KIB if self.full else _numbers(self.sizes_kib, "sizes_kib", _LARGEST_KIB)
         rates = SEED_RATES_HZ if self.full else _numbers(self.rates_hz, "rates_hz", _HIGHEST_HZ)
         return [Case(size, rate) for size in sizes for rate in rates]
 
     def ticks(self, case: Case) -> int:
-        """Returns the number of messages in a round."""
         return int(self.seconds * case.rate_hz)
 
 

@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from pytest_ldos.host.availability import find_ros_packages, installed_rmws
+from pytest_ldos.instruments.cost_layers import Kind
 from pytest_ldos.instruments.topology.rounds import analyse
-from pytest_ldos.instruments.topology.run import Layer, TopologySpec, run_topology
+from pytest_ldos.instruments.topology.run import TopologySpec, run_topology
 from pytest_ldos.robot.topology.conversation import Processes
 from tests.builders.topologies import topology
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(not ROS2.ok, reason=f"rclcpp: {ROS2.reason}")
 
 
 def spec(rmw: str, **changes) -> TopologySpec:
-    usual = TopologySpec(file="pick_cell", seconds=1.0, rounds=2, sampling=0.25, layer=Layer.ROS2, rmw=rmw)
+    usual = TopologySpec(file="pick_cell", seconds=1.0, rounds=2, sampling=0.25, layer=Kind.ROS2, rmw=rmw)
     return dataclasses.replace(usual, **changes)
 
 

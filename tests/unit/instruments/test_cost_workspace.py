@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from pathlib import Path
 
 from pytest_ldos.base.ros2 import Ros2
-from pytest_ldos.instruments.cpu_cost.ladder import Exchange, Ladder, Rung
+from pytest_ldos.instruments.cost_layers import Kind, Layer
+from pytest_ldos.instruments.cpu_cost.ladder import CpuCostSpec, Exchange, Ladder, Rung
 from pytest_ldos.instruments.tracing_cost import pair_program
 from pytest_ldos.instruments.tracing_cost.pairs import HOT_PATH
+from tests.fakes.progress import Silence
 
 SOURCES = Path(__file__).parents[3] / "ros_ws/src/ldos_cost/src"
 
@@ -23,9 +24,9 @@ def test_rungs():
 
 
 def test_settings():
-    asked = re.findall(r'^            "(\w+)":', inspect.getsource(Ladder._settings), re.MULTILINE)
+    layer = Layer(kind=Kind.ROS2, middleware="rmw_cyclonedds_cpp")
+    asked = Ladder(spec=CpuCostSpec(), layer=layer, first_block=0, progress=Silence())._settings(Rung.DDS)
     known = re.findall(r'^    \{"(\w+)", ', text_of("settings.cpp"), re.MULTILINE)
-    assert asked
     assert sorted(asked) == sorted(known)
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.host.counters import Event, process_cpu_ns
-from pytest_ldos.host.kept import AnsweringChild, ChildFailed
+from pytest_ldos.host.kept import AnsweringChild, ChildFailed, answer_lines
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.instruments.cpu_cost.exchange_program import await_match, measure
+from pytest_ldos.instruments.cpu_cost.exchange_program import measure
 from pytest_ldos.instruments.cpu_cost.ladder import Exchange, make_exchange, why_not_counted
 
 ANSWER = dict.fromkeys(
@@ -21,7 +21,8 @@ ANSWER = dict.fromkeys(
 )
 BURNER = """
 import json, sys, time
-from pytest_ldos.instruments.cpu_cost.exchange_program import measure, say
+from pytest_ldos.host.kept import say
+from pytest_ldos.instruments.cpu_cost.exchange_program import measure
 class Burn:
     def exchange(self):
         end = time.process_time() + 0.2
@@ -32,7 +33,8 @@ for line in sys.stdin:
 """
 MOVER = """
 import os, sys, threading
-from pytest_ldos.instruments.cpu_cost.exchange_program import measure, say
+from pytest_ldos.host.kept import say
+from pytest_ldos.instruments.cpu_cost.exchange_program import measure
 class Move:
     def exchange(self):
         thread = threading.Thread(target=self.move)
@@ -129,8 +131,9 @@ def test_ended_process_has_no_usage(talk):
         make_exchange(child, limit_s=60)
 
 
-def test_undiscovered_peers_time_out():
-    assert not await_match(Burn(0), 0.05)
+def test_undiscovered_peers_time_out(capsys):
+    answer_lines(lambda line: {}, is_matched=Burn(0).is_matched, match_s=0.05)
+    assert capsys.readouterr().out == '{"matched": false}\n'
 
 
 def test_cpu_clock_covers_all_threads():

@@ -21,15 +21,14 @@ LINE = REAL.splitlines()[2]
 
 def test_real_output_is_read():
     found = parse_ddsperf(REAL)
-    assert [(each.at_s, each.size, each.half.count) for each in found.seconds] == [
-        (2.001, 1024, 14030),
-        (3.0, 1024, 12141),
-        (4.004, 1024, 5269),
+    assert [(each.at_s, each.round_trip.count) for each in found.seconds] == [
+        (2.001, 14030),
+        (3.0, 12141),
+        (4.004, 5269),
     ]
-    first = found.seconds[0].half
-    assert (first.mean, first.low, first.p50, first.p90, first.p99, first.high) == (
-        34.585, 8.321, 10.220, 12.549, 789.199, 8668.699,
-    )  # fmt: skip
+    first = found.seconds[0].round_trip
+    halves = (34.585, 8.321, 10.220, 12.549, 789.199, 8668.699)
+    assert (first.mean, first.low, first.p50, first.p90, first.p99, first.high) == tuple(2 * each for each in halves)
     assert first.p999 is None
     assert found.has_met
     assert found.lost == 0
@@ -38,8 +37,8 @@ def test_real_output_is_read():
 def test_other_units_are_read():
     changed = LINE.replace("8668.699us", "8.668699ms").replace("min 8.321us", "min 8321ns")
     (second,) = parse_ddsperf(changed).seconds
-    assert second.half.high == pytest.approx(8668.699)
-    assert second.half.low == pytest.approx(8.321)
+    assert second.round_trip.high == pytest.approx(2 * 8668.699)
+    assert second.round_trip.low == pytest.approx(2 * 8.321)
 
 
 def test_missing_peer_differs_from_one_without_answers():

@@ -64,7 +64,7 @@ def case_of(site, program=Program.CYCLONE) -> Case:
 def pair_of(site, tmp_path):
     """The pair, not started."""
     with claim_domain() as domain:
-        group = ProcessGroup(log_directory=tmp_path, environment={"CYCLONEDDS_URI": configuration(case_of(site).setup)})
+        group = ProcessGroup(log_directory=tmp_path, environment={"CYCLONEDDS_URI": configuration(case_of(site))})
         try:
             yield Pair(cyclone_commands(case_of(site), site, domain=domain, folder=tmp_path), group)
         finally:

@@ -166,7 +166,7 @@ def test_undiscovered_peers_are_a_failure():
 
 def test_failed_process_is_reported_with_its_output(monkeypatch):
     nowhere = {"PYTHONPATH": "/nonexistent", "PYTHONHOME": "/nonexistent"}
-    monkeypatch.setattr("pytest_ldos.instruments.topology.run.bound_to_loopback", lambda: nowhere)
+    monkeypatch.setattr("pytest_ldos.instruments.cost_layers.bound_to_loopback", lambda: nowhere)
     recorded = run_topology(topology(), spec())
     assert recorded.failure.startswith("two ended with exit code 1 before messages began: ")
     assert "encodings" in recorded.failure

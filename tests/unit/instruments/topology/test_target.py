@@ -40,7 +40,7 @@ def analysed(**changes):
 
 
 def verdicts(target, analysis) -> dict[str, str]:
-    return {each.limit.name: each.verdict for each in judge_target(target, analysis)}
+    return {each.name: each.verdict for each in judge_target(target, analysis)}
 
 
 def test_limits_are_met_up_to_their_value(target_file):

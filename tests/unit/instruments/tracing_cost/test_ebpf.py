@@ -17,7 +17,8 @@ from pytest_ldos.instruments.tracing_cost.pairs import Probes, count_records, eb
 PROBES = Probes("/usr/lib/libx.so", ("first", "second"))
 CHILD = """
 import sys
-from pytest_ldos.instruments.tracing_cost.pair_program import say, time_calls
+from pytest_ldos.host.kept import say
+from pytest_ldos.instruments.tracing_cost.pair_program import time_calls
 for line in sys.stdin:
     say(time_calls(int(line)))
 """

@@ -11,6 +11,7 @@ from pytest_ldos.instruments.cost_layers import Kind, Layer
 from pytest_ldos.instruments.tracing_cost.instrument import (
     Answer,
     Traced,
+    answer_of,
     compose,
     mean_of,
     median_of,
@@ -65,13 +66,13 @@ def test_added_latency_is_found(center):
 def test_target_is_compared_with_the_interval(shift_us, answer):
     found = overhead_of(pair_up(starts(shift_us), Mode.LTTNG), SPEC.cases, mean_of)
     assert found is not None
-    assert found.answer is answer
+    assert answer_of(found) is answer
 
 
 def test_single_pair_has_no_interval_and_is_inconclusive():
     found = overhead_of(pair_up(starts(0.0, count=1), Mode.LTTNG), SPEC.cases, mean_of)
     assert found is not None
-    assert (found.low, found.high, found.answer) == (None, None, Answer.UNDECIDED)
+    assert (found.low, found.high, answer_of(found)) == (None, None, Answer.UNDECIDED)
     assert mean_interval([1.0]) == (-np.inf, np.inf)
 
 
