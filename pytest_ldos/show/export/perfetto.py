@@ -13,7 +13,7 @@ Reference: perfetto, ``TracePacket``, ``TrackEvent``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
@@ -23,7 +23,7 @@ import polars as pl
 
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.show.export import perfetto_wire as wire
-from pytest_ldos.show.export.perfetto_wire import Annotation, Events, EventType, Interned, Packet, TrackEvent, Tracks
+from pytest_ldos.show.export.perfetto_wire import Annotation, EventType, Interned, Packet, TrackEvent, Tracks
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_of, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
@@ -111,25 +111,13 @@ def _next_sibling(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start
     return following
 
 
-Ids = npt.NDArray[np.int64]
-
-
 class Keys:
-    """Keys by which flows refer to publications, takes and callback runs."""
+    """Keys by which flows refer to publications (their rows), takes and callback runs (offsets of their rows)."""
 
     def __init__(self, model: ExecutionModel) -> None:
-        self._takes = len(model.publications)
-        self._runs = self._takes + len(model.takes)
-        self.count = self._runs + len(model.callback_runs)
-
-    def publications(self, rows: npt.NDArray[Any]) -> Ids:
-        return rows.astype(np.int64)
-
-    def takes(self, rows: npt.NDArray[Any]) -> Ids:
-        return self._takes + rows.astype(np.int64)
-
-    def runs(self, rows: npt.NDArray[Any]) -> Ids:
-        return self._runs + rows.astype(np.int64)
+        self.takes = len(model.publications)
+        self.runs = self.takes + len(model.takes)
+        self.count = self.runs + len(model.callback_runs)
 
 
 class Content:
@@ -143,7 +131,7 @@ class Content:
         self.keys = Keys(model)
         self._thread_tracks = self.tracks.of_threads()
 
-    def callback_runs(self) -> Events:
+    def callback_runs(self) -> pl.DataFrame:
         """Slices on the threads' own tracks."""
         runs, callbacks = self._model.callback_runs, self._model.callbacks
         callback = ids_of(runs, "callback")
@@ -157,20 +145,20 @@ class Content:
             category=self.words.categories.number("callback"),
             argument=self.words.arguments.number("symbol"),
             text=self.words.values.numbers(callbacks["symbol"])[callback],
-            key=self.keys.runs(np.arange(len(runs))),
+            key=self.keys.runs + np.arange(len(runs)),
         )
 
-    def publications(self) -> Events:
+    def publications(self) -> pl.DataFrame:
         """Instants at which messages were published."""
         table = self._model.publications
         return self._instants(table, self._model.publishers, "publish", ids_of(table, "publisher"))
 
-    def takes(self) -> Events:
+    def takes(self) -> pl.DataFrame:
         """Instants at which messages were taken."""
         table = self._model.takes
         return self._instants(table, self._model.subscriptions, "take", ids_of(table, "subscription"))
 
-    def _instants(self, table: pl.DataFrame, entities: pl.DataFrame, verb: str, entity: IdArray) -> Events:
+    def _instants(self, table: pl.DataFrame, entities: pl.DataFrame, verb: str, entity: IdArray) -> pl.DataFrame:
         names = self.words.names.numbers(f"{verb} {topic or 'unknown'}" for topic in entities["topic"])
         names[-1] = self.words.names.number(f"{verb} unknown")
         times = times_of(table, "time_ns")
@@ -181,15 +169,15 @@ class Content:
             track=self._thread_tracks[ids_of(table, "thread")[rows]],
             name=names[entity[rows]],
             category=self.words.categories.number("message"),
-            key=self.keys.takes(rows) if is_reception else self.keys.publications(rows),
+            key=rows + (self.keys.takes if is_reception else 0),
             is_reception=is_reception,
         )
 
-    def executor_states(self) -> Events:
+    def executor_states(self) -> pl.DataFrame:
         """Slices on a separate track below each executor thread."""
         return self._states(executor_states(self._model), "executor", "executor")
 
-    def thread_states(self, states: pl.DataFrame) -> Events:
+    def thread_states(self, states: pl.DataFrame) -> pl.DataFrame:
         """Slices on a separate track below each thread in the kernel events."""
         hosts = self._model.hosts.select(host=pl.col("name"), host_row="id")
         threads = self._model.threads.select("tid", "process", thread="id")
@@ -200,7 +188,9 @@ class Content:
         found = found.with_columns(rival=rival).sort("thread", "begin_ns")
         return self._states(found, "thread state", "scheduling", rival=found["rival"])
 
-    def _states(self, states: pl.DataFrame, track: str, category: str, *, rival: pl.Series | None = None) -> Events:
+    def _states(
+        self, states: pl.DataFrame, track: str, category: str, *, rival: pl.Series | None = None
+    ) -> pl.DataFrame:
         tracks = self.tracks.below_threads(track, states["thread"])
         return wire.slices(
             states["begin_ns"].to_numpy(),
@@ -212,10 +202,10 @@ class Content:
             text=0 if rival is None else self.words.values.of_column(rival),
         )
 
-    def trials(self) -> list[Events]:
+    def trials(self) -> list[pl.DataFrame]:
         """Slices of trials, with nested slices of their phases; simultaneous trials are on separate tracks."""
         lanes: list[tuple[int, int]] = []
-        parts: list[Events] = []
+        parts: list[pl.DataFrame] = []
         for trial in sorted(self._model.trials.values(), key=lambda trial: trial.begin_ns):
             phases = sorted((at, phase.value) for phase, at in trial.phases.items())
             last = max([trial.begin_ns, *(at for at, _ in phases)])
@@ -237,12 +227,12 @@ class Content:
             )
         return parts
 
-    def counters(self) -> list[Events]:
+    def counters(self) -> list[pl.DataFrame]:
         """Periods of control loops and simulators, and messages per second of each topic."""
         periods = self._periods(self._model.control_cycles, "control period")
         return [*periods, *self._periods(self._model.sim_steps, "simulator step interval"), *self._message_rates()]
 
-    def _periods(self, marks: pl.DataFrame, name: str) -> list[Events]:
+    def _periods(self, marks: pl.DataFrame, name: str) -> list[pl.DataFrame]:
         process = self._model.threads.select(thread="id", process="process")
         parts = []
         for (owner,), times in marks.join(process, on="thread", how="left").group_by("process", maintain_order=True):
@@ -251,7 +241,7 @@ class Content:
             parts.append(wire.counts(at[1:], np.diff(at), track=self.tracks.add_counter(name, parent=parent)))
         return parts
 
-    def _message_rates(self) -> list[Events]:
+    def _message_rates(self) -> list[pl.DataFrame]:
         """Messages per second, counted from the first publication."""
         published = self._model.publications.join(
             self._model.publishers.select(publisher="id", topic="topic"), on="publisher"
@@ -280,32 +270,19 @@ def last_moment(model: ExecutionModel) -> int:
 
 
 @dataclass(frozen=True)
-class Flows:
-    """Flows of some events.
-
-    Attributes:
-        number: from 1 on; shape ``(events, most of one event)``.
-        present: True for the numbers that the event has; same shape.
-    """
-
-    number: npt.NDArray[np.uint64]
-    present: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
 class Arrows:
-    """Flow numbers by event: those of key k (see `Keys`) begin at ``first[k]``; shape ``(keys + 1,)``."""
+    """Flow numbers, from 1 on, by event: those of key k (see `Keys`) begin at ``first[k]``; shape ``(keys + 1,)``."""
 
     first: npt.NDArray[np.int64]
     flow: npt.NDArray[np.uint64]
 
-    def of_events(self, keys: npt.NDArray[np.int64]) -> Flows:
-        """Flows by key; key -1 has none."""
+    def of_events(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        """Flow numbers by key, 0 for none; shape ``(events, most of one event)``; key -1 has none."""
         first = self.first[keys]
         count = np.where(keys >= 0, self.first[keys + 1] - first, 0)
         column = np.arange(int(count.max(initial=0)))
         present = column < count[:, np.newaxis]
-        return Flows(self.flow[np.where(present, first[:, np.newaxis] + column, 0)], present)
+        return np.where(present, self.flow[np.where(present, first[:, np.newaxis] + column, 0)], 0)
 
 
 def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
@@ -322,7 +299,7 @@ def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
     publication, take = publication[forward], take[forward]
     number = np.arange(1, len(take) + 1, dtype=np.uint64)
     run = _runs_of_takes(flow)[take] if len(flow.model.takes) else take
-    key = np.concatenate((keys.publications(publication), keys.takes(take), keys.runs(run[run >= 0])))
+    key = np.concatenate((publication, keys.takes + take, keys.runs + run[run >= 0]))
     number = np.concatenate((number, number, number[run >= 0]))
     order = np.lexsort((number, key))
     return Arrows(np.searchsorted(key[order], np.arange(keys.count + 1)), number[order])
@@ -365,23 +342,24 @@ def write_perfetto(
     parts = [content.callback_runs(), content.publications(), content.takes(), content.executor_states()]
     if thread_states is not None:
         parts.append(content.thread_states(thread_states))
-    events = wire.in_order(wire.join([*parts, *content.trials(), *content.counters()]))
+    events = pl.concat([*parts, *content.trials(), *content.counters()])
+    events = events.sort("time_ns", "order", maintain_order=True)
     arrows = draw_arrows(flow, content.keys)
-    file.writelines(_preamble(content, first_ns=int(events.time_ns[0]) if len(events) else 0))
+    file.writelines(_preamble(content, first_ns=events["time_ns"][0] if len(events) else 0))
     done = 0
     while done < len(events):
         some, flows = _next_events(events, done, arrows)
         file.write(_packets(some, flows))
-        done += len(some)
+        done += len(flows)
         if progress is not None:
             progress(done, len(events))
 
 
 def _preamble(content: Content, *, first_ns: int) -> list[bytes]:
     """The clocks, the texts, and the tracks."""
-    at = wire.number(wire.Clocks.TIMESTAMP, first_ns)
+    at = wire.number(wire.Clock.TIMESTAMP, first_ns)
     clocks = [
-        wire.message(wire.Clocks.CLOCKS, wire.number(wire.Clocks.CLOCK_ID, clock), at)
+        wire.message(wire.ClockSnapshot.CLOCKS, wire.number(wire.Clock.CLOCK_ID, clock), at)
         for clock in (wire.BOOTTIME, wire.REALTIME)
     ]
     texts = wire.message(Packet.INTERNED_DATA, content.words.encoded())
@@ -397,40 +375,37 @@ def _packet(*fields: bytes) -> bytes:
     return wire.message(wire.TRACE_PACKET, wire.number(Packet.SEQUENCE_ID, _SEQUENCE), *fields)
 
 
-def _next_events(events: Events, first: int, arrows: Arrows) -> tuple[Events, Flows]:
-    """As many events as fit into the memory limit, and their flows; events with many flows take more."""
+def _next_events(
+    events: pl.DataFrame, first: int, arrows: Arrows
+) -> tuple[Mapping[str, wire.Numbers], npt.NDArray[np.uint64]]:
+    """As many events as fit into the memory limit, by column, and their flows; events with many flows take more."""
     count = max(_BYTES_AT_ONCE // _BYTES_OF_EVENT, 1)
     while True:
-        flows = arrows.of_events(events.key[first : first + count])
-        rows, most = flows.number.shape
+        some = events.slice(first, count)
+        flows = arrows.of_events(some["key"].to_numpy())
+        rows, most = flows.shape
         if rows <= 1 or rows * (_BYTES_OF_EVENT + _BYTES_OF_FLOW * most) <= 2 * _BYTES_AT_ONCE:
-            return events.take(slice(first, first + count)), flows
+            return {column.name: column.to_numpy() for column in some}, flows
         count = rows // 2
 
 
-def _packets(events: Events, flows: Flows) -> bytes:
-    same = np.ones(len(events), dtype=np.int64)
-    fields = [
-        wire.varint_field(Packet.TIMESTAMP, events.time_ns),
-        wire.varint_field(Packet.SEQUENCE_ID, same * _SEQUENCE),
-        wire.message_field(Packet.TRACK_EVENT, _track_events(events, flows)),
-        wire.varint_field(Packet.SEQUENCE_FLAGS, same * wire.NEEDS_STATE),
-    ]
-    return wire.message_field(wire.TRACE_PACKET, wire.join_fields(fields)).encoded()
-
-
-def _track_events(events: Events, flows: Flows) -> wire.Fields:
-    counted, has_text = events.kind == EventType.COUNTER, events.text > 0
-    name = wire.varint_field(Annotation.NAME_IID, events.argument)
-    annotation = wire.join_fields([name, wire.varint_field(Annotation.STRING_VALUE_IID, events.text)])
-    return wire.join_fields(
-        [
-            wire.varint_field(TrackEvent.TYPE, events.kind),
-            wire.varint_field(TrackEvent.TRACK_UUID, events.track),
-            wire.varint_field(TrackEvent.CATEGORY_IIDS, events.category, present=events.category > 0),
-            wire.varint_field(TrackEvent.NAME_IID, events.name, present=events.name > 0),
-            wire.varint_field(TrackEvent.COUNTER_VALUE, events.value, present=counted),
-            wire.message_field(TrackEvent.DEBUG_ANNOTATIONS, annotation, present=has_text),
-            wire.fixed64_fields(TrackEvent.FLOW_IDS, flows.number, flows.present),
-        ]
+def _packets(events: Mapping[str, wire.Numbers], flows: npt.NDArray[np.uint64]) -> bytes:
+    varint, name, category, text = wire.varint_field, events["name"], events["category"], events["text"]
+    annotation = varint(Annotation.NAME_IID, events["argument"]), varint(Annotation.STRING_VALUE_IID, text)
+    event = (
+        varint(TrackEvent.TYPE, events["kind"]),
+        varint(TrackEvent.TRACK_UUID, events["track"]),
+        varint(TrackEvent.CATEGORY_IIDS, category, present=category > 0),
+        varint(TrackEvent.NAME_IID, name, present=name > 0),
+        varint(TrackEvent.COUNTER_VALUE, events["value"], present=events["kind"] == EventType.COUNTER),
+        wire.message_field(TrackEvent.DEBUG_ANNOTATIONS, *annotation, present=text > 0),
+        wire.fixed64_fields(TrackEvent.FLOW_IDS, flows),
     )
+    same = np.ones(len(flows), dtype=np.int64)
+    packet = (
+        varint(Packet.TIMESTAMP, events["time_ns"]),
+        varint(Packet.SEQUENCE_ID, same * _SEQUENCE),
+        wire.message_field(Packet.TRACK_EVENT, *event),
+        varint(Packet.SEQUENCE_FLAGS, same * wire.NEEDS_STATE),
+    )
+    return wire.encoded(wire.message_field(wire.TRACE_PACKET, *packet))
