@@ -315,9 +315,7 @@ def _runs_of_takes(flow: FlowGraph) -> npt.NDArray[np.int64]:
     return found
 
 
-Progress = Callable[[int, int], None]
-"""Called with the number of events written, and their total."""
-
+Progress = Callable[[int, int], None]  # called with the number of events written, and their total
 _SEQUENCE: Final = 1
 _BYTES_AT_ONCE: Final = 1 << 21
 _BYTES_OF_EVENT: Final = 96

@@ -21,8 +21,7 @@ from pytest_ldos.show.page.model import Page
 _COMMAND: Final = re.compile(r"#(?=#[\w.-]*\[)")
 """Prefix of commands in the log of a CI job, recognised anywhere in a line; other formats cannot contain it."""
 
-_FORMULA: Final = ("=", "+", "-", "@", "'")
-"""First characters that make a spreadsheet interpret text as a formula."""
+_FORMULA: Final = ("=", "+", "-", "@", "'")  # first characters that make a spreadsheet interpret text as a formula
 
 
 def to_json(value: Any, *, indent: int = 1) -> Rendered:
@@ -68,8 +67,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-HTML_PACKAGES: Final = ("htpy", "matplotlib")
-"""Packages of the optional extra ``report``."""
+HTML_PACKAGES: Final = ("htpy", "matplotlib")  # packages of the optional extra `report`
 
 
 def format_of(file: Path) -> Format:

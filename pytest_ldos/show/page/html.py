@@ -21,8 +21,7 @@ from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.show.page import model
 
 _SIGNS: Final[Mapping[model.Tone, str]] = {model.Tone.GOOD: "✓", model.Tone.BAD: "✕", model.Tone.DOUBT: "?"}
-_FEW: Final = 3
-"""Number of columns that fit any window."""
+_FEW: Final = 3  # number of columns that fit any window
 
 
 def untrusted_text(text: str) -> Node:

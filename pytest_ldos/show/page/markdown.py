@@ -15,9 +15,7 @@ from pytest_ldos.show.page import model
 Markdown = NewType("Markdown", str)
 """A part that is already Markdown; functions of this module make it from plain words."""
 
-LONGEST: Final = 600
-"""Most characters of one untrusted sentence."""
-
+LONGEST: Final = 600  # most characters of one untrusted sentence
 _ACTIVE: Final = re.compile(
     r"""[\\`*_\[\]~|]      # code, emphasis, links, cells
     |:(?=\S)|(?<=www)\.    # what GitHub makes a link of
@@ -92,11 +90,8 @@ def _words(cell: model.Cell) -> str:
     return cell.text if isinstance(cell, model.Words) else str(cell)
 
 
-_TOP = 2
-"""Level of a page's heading, because reports are embedded in other pages."""
-
-_LOWEST = 3
-"""Level below which a heading would be smaller than the text, and is bold words instead."""
+_TOP = 2  # level of a page's heading, because reports are embedded in other pages
+_LOWEST = 3  # level below which a heading would be smaller than the text, and is bold words instead
 
 
 def render(page: model.Page) -> Rendered:

@@ -20,8 +20,7 @@ from pytest_ldos.base.text import one_line
 if TYPE_CHECKING:
     from htpy import Node
 
-ABSENT: Final = "–"
-"""Shown for a missing number."""
+ABSENT: Final = "–"  # shown for a missing number
 
 
 class Tone(StrEnum):

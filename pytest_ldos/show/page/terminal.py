@@ -72,23 +72,16 @@ def print_to_text(lines: Iterable[Line], *, color: bool) -> Rendered:
     return Rendered(f"{without_commands(text)}\n")
 
 
-NARROWEST: Final = 80
-"""Least width, in columns of a terminal, to which a page is fitted."""
-
-GAP: Final = 2
-"""Width between two columns of a table, in columns of a terminal."""
-
-_NARROWEST: Final = 16
-"""Least width of names."""
-
+NARROWEST: Final = 80  # least width, in columns of a terminal, to which a page is fitted
+GAP: Final = 2  # width between two columns of a table, in columns of a terminal
+_NARROWEST: Final = 16  # least width of names
 _PARTS: Final = re.compile(r".+?(?:::|\s+|(?=[/(<\[@])|$)")
 """Parts of a C++ or ROS 2 name, or of a path: a slash or bracket begins a part, colons and spaces end one."""
 
 _PARTS_OF_PARTS: Final = re.compile(r".+?(?:(?<=[^\W_])[_.,;-]+(?=\w)|$)")
 """Words within a part that is longer than a line."""
 
-INDENT: Final = 2
-"""Indentation of a table, in columns of a terminal."""
+INDENT: Final = 2  # indentation of a table, in columns of a terminal
 
 
 @dataclass(frozen=True)

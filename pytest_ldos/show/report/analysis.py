@@ -48,8 +48,7 @@ from pytest_ldos.trace.flow.summary import (
     without_states,
 )
 
-Measured = Mapping[str, TrialMetrics]
-"""Goals by their id, as returned by `extract_metrics`."""
+Measured = Mapping[str, TrialMetrics]  # goals by their id, as returned by `extract_metrics`
 
 
 def tabulate_goals(measured: Measured, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -94,11 +93,8 @@ def _cell(measurement: Measurement, unit: str) -> str:
     return qualified(format_quantity(measurement.number, unit), report_origins(sources))
 
 
-_MOST: Final = 15
-"""Rows of a table, unless all are requested."""
-
-_MOST_SPANS: Final = 3
-"""Most spans without missing events that are listed individually."""
+_MOST: Final = 15  # rows of a table, unless all are requested
+_MOST_SPANS: Final = 3  # most spans without missing events that are listed individually
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_ROOM: Final = 0.06
-"""Margin at either end, as a share of the span."""
-
+_ROOM: Final = 0.06  # margin at either end, as a share of the span
 _DECADE: Final = 10.0
 
-Ticks = tuple[tuple[float, str], ...]
-"""Values of an axis, with their labels."""
+Ticks = tuple[tuple[float, str], ...]  # values of an axis, with their labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +88,7 @@ class Shape(StrEnum):
 SHAPES: Final = (Shape.CIRCLE, Shape.SQUARE, Shape.DIAMOND, Shape.TRIANGLE)
 """Marks of lines, used cyclically, so that lines differ not only in colour."""
 
-COLOURS: Final = 6
-"""Number of colours of lines in series.css: ``s0`` to ``s5``."""
+COLOURS: Final = 6  # number of colours of lines in series.css: `s0` to `s5`
 
 
 @dataclass(frozen=True)
@@ -222,12 +218,8 @@ def variables() -> Mapping[str, str]:
     return MappingProxyType({colour: f"var(--{name})" for name, colour in reversed(list(light().items()))})
 
 
-_LETTER: Final = 7.0
-"""Approximate width of a letter in a label [px]."""
-
-_LEAST: Final = 44.0
-"""Gap between labels of the horizontal axis [px]."""
-
+_LETTER: Final = 7.0  # approximate width of a letter in a label [px]
+_LEAST: Final = 44.0  # gap between labels of the horizontal axis [px]
 _LINE: Final = 14.0
 _STEPS: Final = (1, 2, 5, 10)
 _FEW_DECADES: Final = 3

@@ -51,8 +51,7 @@ _ROW: Final = 84
 _PITCH: Final = 8.0
 _MOST_IN_COLUMN: Final = 8
 _LETTERS: Final = 14
-_BESIDE: Final = 12.0
-"""Distance from the axis to failed trials [px]."""
+_BESIDE: Final = 12.0  # distance from the axis to failed trials [px]
 
 
 def draw_distribution(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]]) -> Node:
@@ -196,11 +195,8 @@ def draw_segment(segment: Segment, scale: Axis) -> Node:
     return ornament(_WIDTH, _HEIGHT, content)
 
 
-_LETTER: Final = 7.5
-"""Largest width of a letter in a label [px]."""
-
-_ABOVE: Final = 9.0
-"""Distance from the chart to failed trials [px]."""
+_LETTER: Final = 7.5  # largest width of a letter in a label [px]
+_ABOVE: Final = 9.0  # distance from the chart to failed trials [px]
 
 
 @dataclass(frozen=True)
@@ -288,20 +284,13 @@ _FLAME_WIDTH: Final = 1200.0
 _MARGIN: Final = 12.0
 _FRAME_HEIGHT: Final = 17.0
 _LINE: Final = 17.0
-_FRAME_LETTER: Final = 6.7
-"""Width of a letter [px]."""
-
-_NARROWEST: Final = 0.4
-"""Least width of a drawn frame [px]."""
-
+_FRAME_LETTER: Final = 6.7  # width of a letter [px]
+_NARROWEST: Final = 0.4  # least width of a drawn frame [px]
 _PADDING: Final = 3.0
 _FEWEST_LETTERS: Final = 3
 _WARM: Final = 8
-_STEPS: Final = 5
-"""Number of colours of a change in flame.css."""
-
-_STEP: Final = 0.02
-"""Change of share per step of colour."""
+_STEPS: Final = 5  # number of colours of a change in flame.css
+_STEP: Final = 0.02  # change of share per step of colour
 
 
 def draw_flame(profile: FoldedStacks, *, title: str, notes: Sequence[str] = ()) -> Rendered:

@@ -26,9 +26,7 @@ from pytest_ldos.show.report.svg import draw, draw_legend, render_png, render_sv
 
 _FEWEST_LEVELS: Final = 3
 _STEPS: Final = 120
-_ROOM: Final = 0.03
-"""Margin at either end, as a share of the range."""
-
+_ROOM: Final = 0.03  # margin at either end, as a share of the range
 _SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _KINDS: Final = {LevelState.HOLDS: ("holds", "good"), LevelState.BREAKS: ("breaks", "bad")}
 _OPEN: Final = ("plain", "muted")
@@ -74,8 +72,7 @@ def draw_levels(result: BreakingResult) -> Node:
 
 
 _BAR_ROOM: Final = 0.06
-_BAR_SHARE: Final = 0.8
-"""Share of the distance between two positions that bars fill."""
+_BAR_SHARE: Final = 0.8  # share of the distance between two positions that bars fill
 
 
 def draw_figure(figure: Figure) -> Node:
@@ -200,12 +197,9 @@ def _anchors(trend: Trend) -> Iterator[tuple[str, Rule]]:
             yield label, Rule(kind="anchor", value=value, line=dashes)
 
 
-_APART: Final = 7.0
-"""Offset between the points of two lines, so that intervals do not overlap [px]."""
-
+_APART: Final = 7.0  # offset between the points of two lines, so that intervals do not overlap [px]
 _FARTHEST: Final = 22.0
-_BELOW: Final = 10.0
-"""Distance from the axis to cells without a number [px]."""
+_BELOW: Final = 10.0  # distance from the axis to cells without a number [px]
 
 
 @dataclass(frozen=True)

@@ -141,8 +141,7 @@ def place_frames(tree: Frame, weight: Weight, *, narrowest: float) -> Iterator[P
             left += width
 
 
-_WIDEST: Final = 10_000
-"""Columns; names of functions are on one line, so that they can be copied."""
+_WIDEST: Final = 10_000  # columns; names of functions are on one line, so that they can be copied
 
 
 def render_profile(profile: FoldedStacks, most: int) -> Rendered:

@@ -222,9 +222,7 @@ def _short(label: str) -> str:
 KIND: Final = "pytest-ldos history trends"
 SCHEMA_VERSION: Final = 2
 
-Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]
-"""Trends, each with its requested commits."""
-
+Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]  # trends, each with its requested commits
 _COLUMNS: Final = (
     *KEY_COLUMNS, "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
     "verdicts", "median", "location", "low", "high", "step", "step_low", "step_high", "from_pin", "from_pin_low",

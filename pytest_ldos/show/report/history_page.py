@@ -139,9 +139,7 @@ def _part(x: int, width: int, text: str, colour: str) -> Node:
     return [h.rect(x=str(x), width=str(width), height=str(_HEIGHT), fill=colour), h.text(inner)[text]]
 
 
-UNKNOWN: Final = Badge("unknown")
-"""Badge of a whole in which something was not judged."""
-
+UNKNOWN: Final = Badge("unknown")  # badge of a whole in which something was not judged
 _SEVERITY: Final = (Tone.GOOD, Tone.PLAIN, Tone.DOUBT, Tone.BAD)
 
 

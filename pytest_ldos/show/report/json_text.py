@@ -43,15 +43,9 @@ def read_schema() -> dict[str, Any]:
     return schema
 
 
-LARGEST: Final = 8 * 1024 * 1024
-"""Most bytes of a file."""
-
-LONGEST_TEXT: Final = 10_000
-"""Most characters of one text."""
-
-MOST_ITEMS: Final = 10_000
-"""Most items of one list."""
-
+LARGEST: Final = 8 * 1024 * 1024  # most bytes of a file
+LONGEST_TEXT: Final = 10_000  # most characters of one text
+MOST_ITEMS: Final = 10_000  # most items of one list
 _LARGEST_INTEGER: Final = 2**53
 _LARGEST_NUMBER: Final = 1e18
 _REMEDY: Final = "take the file that --ldos-report NAME.json wrote, of this version of pytest-ldos"

@@ -29,11 +29,8 @@ from pytest_ldos.show.report.json_text import HostReport, worst_first, worst_of
 MARK: Final = Markdown("<!-- pytest-ldos report -->")
 """First line, by which a job finds its earlier comment to update it."""
 
-_LARGEST: Final = 60_000
-"""Most characters; comments on GitHub may have 65 536."""
-
-_MOST: Final = 12
-"""Most sentences of one list."""
+_LARGEST: Final = 60_000  # most characters; comments on GitHub may have 65 536
+_MOST: Final = 12  # most sentences of one list
 
 
 def render(document: Document, *, links: Sequence[Link] = ()) -> Rendered:

@@ -29,8 +29,7 @@ from pytest_ldos.judge.gate.verdict import (
 )
 from pytest_ldos.show.report.sentences import describe_host, describe_key
 
-ELLIPSIS: Final = "…"
-"""Stands for the facts of a run in `Wording.pattern`."""
+ELLIPSIS: Final = "…"  # stands for the facts of a run in `Wording.pattern`
 
 
 class _Sentences(string.Formatter):

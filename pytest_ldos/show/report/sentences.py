@@ -118,9 +118,7 @@ def describe_run_variation(judged: Judged) -> str:
     )
 
 
-_MOST: Final = 3
-"""Most processes named for one metric."""
-
+_MOST: Final = 3  # most processes named for one metric
 _SMALLEST_SHARE: Final = 0.05
 
 

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from htpy import Node
 
 
-_EXACT: Final = 1_000_000_000
-"""Numbers from 1000 up to this are shown whole, even if they are not counts."""
+_EXACT: Final = 1_000_000_000  # numbers from 1000 up to this are shown whole, even if they are not counts
 
 
 def setting_of(study: Study) -> Iterator[str]:

@@ -66,9 +66,7 @@ def words(x: float, y: float, text: str, anchor: str) -> Element:
     return h.text({"text-anchor": anchor}, x=place(x), y=place(y))[text]
 
 
-_DPI: Final = 72
-"""Dots per inch at which a point is a pixel."""
-
+_DPI: Final = 72  # dots per inch at which a point is a pixel
 FONT_SIZE: Final = 11
 _SETTINGS: Final[dict[Any, Any]] = {
     "font.size": FONT_SIZE,
@@ -217,11 +215,8 @@ _PLACES: Final = ("d", "x", "y", "transform")
 _NUMBER: Final = re.compile(r"-?\d+\.\d+")
 _UPRIGHT: Final = re.compile(r"rotate\(-?0 ")
 _FONT: Final = "font"
-_WIDE: Final = 600
-"""Largest width at which a chart fits a narrow window with legible text [px]."""
-
-_SHARP: Final = 144
-"""Dots per inch of an image: two per pixel."""
+_WIDE: Final = 600  # largest width at which a chart fits a narrow window with legible text [px]
+_SHARP: Final = 144  # dots per inch of an image: two per pixel
 
 
 def draw(chart: Chart) -> Node:

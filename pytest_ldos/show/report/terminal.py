@@ -90,8 +90,7 @@ def badge_by_name(verdict: Verdict) -> Badge:
 
 _QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.SHOWN, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE})
 _NUMBERS: Final = (Column("", Kind.WORD), Column("", Kind.WORD))
-_WIDTH: Final = 100
-"""Columns of a failure's message, which pytest prints without knowing the terminal."""
+_WIDTH: Final = 100  # columns of a failure's message, which pytest prints without knowing the terminal
 
 
 def render_failure(document: Document) -> Rendered:

@@ -118,8 +118,7 @@ def sums_of(shown: Waterfall) -> dict[str, int]:
     return sums
 
 
-_TOO_MANY: Final = 20
-"""Factor between durations beyond which passages are drawn on separate scales."""
+_TOO_MANY: Final = 20  # factor between durations beyond which passages are drawn on separate scales
 
 
 @dataclass(frozen=True)
@@ -184,12 +183,8 @@ def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterat
 
 
 _MOST: Final = 15
-_WIDEST: Final = 20.0
-"""Ratio beyond which a bound is shown as infinite."""
-
-_MOST_NAMES: Final = 3
-"""Most traces or quantities named in a sentence."""
-
+_WIDEST: Final = 20.0  # ratio beyond which a bound is shown as infinite
+_MOST_NAMES: Final = 3  # most traces or quantities named in a sentence
 ONE_RUN: Final = (
     "One run of each was seen: differences between versions cannot be distinguished from differences between "
     "starts. Name several runs of each, or compare results of many starts with ldos compare."

@@ -21,9 +21,7 @@ from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import UNKNOWN
 from pytest_ldos.trace.flow.timeliness import Role
 
-MOST_CONNECTIONS: Final = 250
-"""Most connections in a drawing; those with the most messages."""
-
+MOST_CONNECTIONS: Final = 250  # most connections in a drawing; those with the most messages
 OF_EVERY_NODE: Final = frozenset({"/rosout", "/parameter_events"})
 """Topics of every node, which would clutter the graph."""
 

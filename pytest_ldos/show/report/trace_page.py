@@ -57,16 +57,12 @@ from pytest_ldos.trace.flow.graph import Names
 from pytest_ldos.trace.flow.timeliness import connections_on, summarize_connections
 
 _WIDTH: Final = 800.0
-_WORDS: Final = 310.0
-"""Width of the names of parts [px]."""
-
+_WORDS: Final = 310.0  # width of the names of parts [px]
 _ROW: Final = 20.0
 _BAR: Final = 11.0
 _LETTERS: Final = 50
 _BOLD_LETTERS: Final = 42
-_LETTER: Final = 6.8
-"""Width of a letter, rounded up [px]."""
-
+_LETTER: Final = 6.8  # width of a letter, rounded up [px]
 _GAP: Final = 4.0
 _COLOURS: Final[Mapping[SegmentKind, str]] = {
     SegmentKind.PUBLISH: "s1",

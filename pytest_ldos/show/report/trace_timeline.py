@@ -24,12 +24,8 @@ from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import STATES, WAITING, states_in_windows
 
-MOST: Final = 120_000
-"""Most slices of one kind; more are merged with their neighbours."""
-
-_MOST_STATES: Final = 60_000
-"""Most slices of each executor state."""
-
+MOST: Final = 120_000  # most slices of one kind; more are merged with their neighbours
+_MOST_STATES: Final = 60_000  # most slices of each executor state
 _SPAN: Final = ("begin_ns", "end_ns")
 
 Numbers = npt.NDArray[np.int64]
@@ -278,9 +274,7 @@ def _bounded(track: Numbers, begin: Numbers, length: Numbers, word: Numbers, *, 
 
 
 _WIDTH: Final = 1100.0
-_NAMES: Final = 260.0
-"""Width of the names of tracks [px]."""
-
+_NAMES: Final = 260.0  # width of the names of tracks [px]
 _ROW: Final = 22.0
 _GOALS: Final = 26.0
 _LETTERS: Final = 7.0

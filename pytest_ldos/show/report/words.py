@@ -14,12 +14,9 @@ from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report import document
 from pytest_ldos.show.report.sentences import describe_origins, qualified
 
-_MOST: Final = 3
-"""Most segments named for one path."""
-
+_MOST: Final = 3  # most segments named for one path
 _SMALLEST_SHARE: Final = 0.05
-_SMALLEST_EFFECT: Final = 0.05
-"""Least relative change at which a path without a metric is mentioned."""
+_SMALLEST_EFFECT: Final = 0.05  # least relative change at which a path without a metric is mentioned
 
 
 def moved_paths(section: document.Section) -> Iterator[tuple[str, document.PathReport]]:

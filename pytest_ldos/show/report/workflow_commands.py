@@ -17,9 +17,7 @@ from pytest_ldos.show.report import words
 from pytest_ldos.show.report.document import Document, Section
 from pytest_ldos.show.report.json_text import HostReport, worst_first
 
-MOST: Final = 10
-"""Most annotations of one kind that GitHub shows for a step."""
-
+MOST: Final = 10  # most annotations of one kind that GitHub shows for a step
 _LONGEST: Final = 600
 _MOST_LINES: Final = 8
 
