@@ -232,7 +232,6 @@ def _dicts(table: EventTable, rows: slice) -> Iterator[DictEvent]:
 
 
 def _fields(table: EventTable) -> dict[str, Column]:
-    """Columns by their name in `tracetools_read`."""
     cpu = Column(name="cpu_id", values=table.cpu_id, valid=None if np.all(table.cpu_id >= 0) else table.cpu_id >= 0)
     fields = {"cpu_id": cpu, **table.columns}
     for name in table.columns:

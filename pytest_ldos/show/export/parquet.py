@@ -55,8 +55,7 @@ def is_model_directory(directory: Path) -> bool:
 def write_parquet(model: ExecutionModel, directory: Path) -> None:
     """Writes ``TABLE.parquet`` for each table, and ``model.json``; `read_model` reads them back.
 
-    All files appear at once: after an error the files written so far are discarded. An existing
-    model is replaced.
+    All files appear at once, or none after an error. An existing model is replaced.
 
     Raises:
         OSError: the directory cannot be written, or holds something else.
@@ -114,11 +113,7 @@ def is_fleet_directory(directory: Path) -> bool:
 
 
 def require_writable(directory: Path) -> None:
-    """Checks that `write_fleet` can write there.
-
-    Raises:
-        OSError: it cannot.
-    """
+    """Checks that `write_fleet` can write there, or raises an `OSError`."""
     with staging_folder(directory):
         pass
 
@@ -181,6 +176,5 @@ def rounds_frame(study: Study) -> pl.DataFrame:
 
 
 def name_of(column: Column) -> str:
-    """``p99_us`` for the column ``p99`` in µs."""
     unit = _UNITS.get(column.unit, column.unit)
     return f"{column.name}_{unit}" if unit else column.name

@@ -31,14 +31,13 @@ from pytest_ldos.trace.flow.summary import executor_states
 
 
 class Texts:
-    """Numbers texts from 1 on, each text once."""
+    """Numbers texts from 1 on, each text once; 0 stands for no text."""
 
     def __init__(self, field: Interned) -> None:
         self._field = field
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str | None) -> int:
-        """0 for no text."""
         return 0 if text is None else self._numbers.setdefault(text, len(self._numbers) + 1)
 
     def numbers(self, texts: Iterable[str | None]) -> npt.NDArray[np.uint32]:
@@ -58,8 +57,6 @@ class Texts:
 
 
 class Vocabulary:
-    """All texts of a trace, by field."""
-
     def __init__(self) -> None:
         self.categories = Texts(Interned.CATEGORIES)
         self.names = Texts(Interned.NAMES)
@@ -103,7 +100,6 @@ def _enclosing(parent: npt.NDArray[np.int64], start: TimesNs, end: TimesNs) -> n
 
 
 def _next_sibling(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start: TimesNs) -> TimesNs:
-    """Start of the next run of the same thread within the same enclosing run."""
     order = np.lexsort((np.arange(len(start)), parent, thread))
     following = np.full(len(start), np.iinfo(np.int64).max)
     same = (thread[order][1:] == thread[order][:-1]) & (parent[order][1:] == parent[order][:-1])
@@ -132,7 +128,6 @@ class Content:
         self._thread_tracks = self.tracks.of_threads()
 
     def callback_runs(self) -> pl.DataFrame:
-        """Slices on the threads' own tracks."""
         runs, callbacks = self._model.callback_runs, self._model.callbacks
         callback = ids_of(runs, "callback")
         names = self.words.names.numbers(self._names.callback(row) for row in range(len(callbacks)))
@@ -149,12 +144,10 @@ class Content:
         )
 
     def publications(self) -> pl.DataFrame:
-        """Instants at which messages were published."""
         table = self._model.publications
         return self._instants(table, self._model.publishers, "publish", ids_of(table, "publisher"))
 
     def takes(self) -> pl.DataFrame:
-        """Instants at which messages were taken."""
         table = self._model.takes
         return self._instants(table, self._model.subscriptions, "take", ids_of(table, "subscription"))
 
@@ -174,7 +167,6 @@ class Content:
         )
 
     def executor_states(self) -> pl.DataFrame:
-        """Slices on a separate track below each executor thread."""
         return self._states(executor_states(self._model), "executor", "executor")
 
     def thread_states(self, states: pl.DataFrame) -> pl.DataFrame:
@@ -306,7 +298,6 @@ def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
 
 
 def _runs_of_takes(flow: FlowGraph) -> npt.NDArray[np.int64]:
-    """The callback run triggered by each take; -1 for none."""
     found = np.full(len(flow.model.takes), -1, dtype=np.int64)
     take, run = ids_of(flow.triggers, "take"), ids_of(flow.triggers, "callback_run")
     taken, start = times_of(flow.model.takes, "time_ns"), times_of(flow.model.callback_runs, "start_ns")
@@ -354,7 +345,6 @@ def write_perfetto(
 
 
 def _preamble(content: Content, *, first_ns: int) -> list[bytes]:
-    """The clocks, the texts, and the tracks."""
     at = wire.number(wire.Clock.TIMESTAMP, first_ns)
     clocks = [
         wire.message(wire.ClockSnapshot.CLOCKS, wire.number(wire.Clock.CLOCK_ID, clock), at)

@@ -44,7 +44,6 @@ def fixed64_fields(number: int, values: npt.NDArray[np.uint64]) -> Fields:
 
 
 def message_field(number: int, *fields: Fields, present: Flags | None = None) -> Fields:
-    """A field that holds a message of the given fields."""
     lengths = sum((each >= 0).sum(axis=1) for each in fields)
     return _field(number, BYTES, [_varints(np.asarray(lengths)), *fields], present)
 
@@ -85,7 +84,6 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """One integer field."""
     return varint(field << 3 | VARINT) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
 
 
@@ -104,8 +102,6 @@ TRACE_PACKET: Final = 1
 
 
 class Packet(IntEnum):
-    """Fields of ``TracePacket``."""
-
     CLOCK_SNAPSHOT = 6
     TIMESTAMP = 8
     SEQUENCE_ID = 10
@@ -120,8 +116,6 @@ NEEDS_STATE: Final = 2
 
 
 class TrackEvent(IntEnum):
-    """Fields of ``TrackEvent``."""
-
     CATEGORY_IIDS = 3
     DEBUG_ANNOTATIONS = 4
     TYPE = 9
@@ -132,8 +126,6 @@ class TrackEvent(IntEnum):
 
 
 class Track(IntEnum):
-    """Fields of ``TrackDescriptor``."""
-
     UUID = 1
     NAME = 2
     PROCESS = 3
@@ -224,7 +216,6 @@ def instants(
 
 
 def counts(time_ns: Numbers, values: Numbers, *, track: int) -> pl.DataFrame:
-    """Values of a counter track."""
     return _events(time_ns, _ranked(_COUNTED), EventType.COUNTER, track=track, value=values)
 
 
@@ -233,7 +224,6 @@ def _ranked(rank: int, nested: Any = 0) -> Any:
 
 
 def _events(time_ns: Numbers, order: Numbers | int, kind: EventType, **columns: Numbers | int) -> pl.DataFrame:
-    """Events of one kind."""
     given = {"time_ns": time_ns, "order": order, "kind": kind, **columns}
     return pl.DataFrame(
         {
@@ -264,7 +254,6 @@ class Tracks:
         return self._descriptors
 
     def add(self, name: str, *, parent: int | None = None) -> int:
-        """Adds a track of slices."""
         return self._add(text(Track.NAME, name), parent=parent)
 
     def add_counter(self, name: str, *, unit: str | None = None, parent: int | None = None) -> int:

@@ -25,11 +25,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "'")  # first characters that make a spre
 
 
 def to_json(value: Any, *, indent: int = 1) -> Rendered:
-    """JSON text of plain values; characters outside ASCII are escaped.
-
-    Raises:
-        ValueError: a number is infinite or NaN.
-    """
+    """JSON text of plain values, in ASCII; raises a `ValueError` for infinity and NaN."""
     text = json.dumps(value, indent=indent, allow_nan=False)
     return Rendered(_COMMAND.sub(r"\\u0023", text) + "\n")
 
@@ -48,7 +44,6 @@ def to_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> Rendered:
 
 
 def _harmless(value: object) -> object:
-    """Numbers unchanged; text on one line, and never a formula."""
     if not isinstance(value, str):
         return value
     text = one_line(value)
@@ -71,11 +66,7 @@ HTML_PACKAGES: Final = ("htpy", "matplotlib")  # packages of the optional extra 
 
 
 def format_of(file: Path) -> Format:
-    """The format given by the suffix of a file's name.
-
-    Raises:
-        ConfigurationError: an unknown suffix.
-    """
+    """The format given by the suffix of a file's name; raises a `ConfigurationError` for an unknown one."""
     try:
         return Format(file.suffix.removeprefix("."))
     except ValueError:
@@ -84,11 +75,7 @@ def format_of(file: Path) -> Format:
 
 
 def require_format(kind: Format) -> None:
-    """Refuses a format whose library is not installed.
-
-    Raises:
-        Unavailable: names the package that is missing.
-    """
+    """Raises `Unavailable`, which names the package, if the library of a format is not installed."""
     missing = next((name for name in HTML_PACKAGES if find_spec(name) is None), "")
     if kind is Format.HTML and missing:
         raise Unavailable(f"HTML reports need the package {missing}", remedy="pip install 'pytest-ldos[report]'")
@@ -111,9 +98,5 @@ def render(page: Page, kind: Format, *, width: int = 100, color: bool = False) -
 def render_result(
     result: _R, kind: Format, *, page: Callable[[_R], Page], plain: Callable[[_R], Any], width: int, color: bool
 ) -> Rendered:
-    """A result in a format: its page for people, its plain values for programs.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """A result in a format: its page for people, its plain values for programs; raises `Unavailable` as `render`."""
     return to_json(plain(result)) if kind is Format.JSON else render(page(result), kind, width=width, color=color)

@@ -30,7 +30,6 @@ def untrusted_text(text: str) -> Node:
 
 
 def badge(shown: model.Badge | None) -> Node:
-    """A verdict or state: a word, with a colour and a sign that repeat it."""
     if shown is None:
         return None
     sign = _SIGNS.get(shown.tone)
@@ -39,7 +38,6 @@ def badge(shown: model.Badge | None) -> Node:
 
 
 def bullet_list(lines: Iterable[str]) -> Node:
-    """Sentences, one per line; nothing without sentences."""
     items = [h.li[untrusted_text(line)] for line in lines]
     return h.ul[items] if items else None
 
@@ -99,7 +97,6 @@ def _cell(cell: model.Cell) -> Node:
 
 
 def folded(summary: str, content: Node) -> Node:
-    """Content that is shown on request."""
     return h.details[h.summary[untrusted_text(summary)], content]
 
 
@@ -108,7 +105,6 @@ _HEADINGS: Final = (h.h2, h.h3, h.h4)
 
 
 def render(page: model.Page) -> Rendered:
-    """The page as text."""
     script = one_line(_read("page.js")) if page.is_interactive else ""
     body = h.body[
         h.a(".skip", href="#results")["Skip to the results"],

@@ -42,7 +42,6 @@ def escape(text: str) -> Markdown:
 
 
 def join(parts: Iterable[Markdown]) -> Rendered:
-    """Text of all parts that are not empty."""
     return Rendered("\n\n".join(part for part in parts if part) + "\n")
 
 
@@ -55,7 +54,6 @@ def strong(text: str) -> Markdown:
 
 
 def small(lines: Iterable[str]) -> Markdown:
-    """Sentences in small print."""
     return Markdown("\n".join(f"<sub>{escape(line)}</sub>" for line in lines))
 
 

@@ -24,8 +24,6 @@ ABSENT: Final = "–"  # shown for a missing number
 
 
 class Tone(StrEnum):
-    """Emphasis of words; a format may show it by colour and weight."""
-
     PLAIN = ""
     STRONG = "strong"
     QUIET = "quiet"
@@ -46,7 +44,6 @@ class Words:
 
     @property
     def width(self) -> int:
-        """Width in columns of a terminal."""
         return cell_len(self.text)
 
 
@@ -77,11 +74,7 @@ _URL: Final = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?=&%
 
 @dataclass(frozen=True)
 class Link:
-    """Address of further results.
-
-    Raises:
-        ConfigurationError: `url` is not a web address that can be used unescaped in Markdown.
-    """
+    """Address of further results; raises a `ConfigurationError` unless it can be used unescaped in Markdown."""
 
     title: str
     url: str
@@ -93,8 +86,6 @@ class Link:
 
 @dataclass(frozen=True)
 class Links:
-    """Addresses of further results, on one line."""
-
     links: tuple[Link, ...]
 
 
@@ -146,7 +137,6 @@ class Table:
     key: int = 1
 
     def without_empty(self) -> Table:
-        """The table without empty columns."""
         filled = (tuple(cell.text if isinstance(cell, Words) else cell for cell in row) for row in self.rows)
         kept = [any(cells) for cells in zip(*filled, strict=True)]
         rows = tuple(tuple(compress(row, kept)) for row in self.rows)

@@ -94,7 +94,6 @@ class _Laid:
 
     @property
     def width(self) -> int:
-        """Natural width, in columns of a terminal."""
         return max((words.width for words in (*self.title, *self.cells)), default=0)
 
     @property
@@ -127,7 +126,6 @@ def draw_table(table: model.Table, width: int) -> list[Line]:
 
 
 def _words(cell: model.Cell) -> model.Words:
-    """A cell as words; none for a drawing."""
     return cell if isinstance(cell, model.Words) else model.Words(cell if isinstance(cell, str) else "")
 
 

@@ -63,7 +63,6 @@ def tabulate_goals(measured: Measured, metrics: Sequence[Metric]) -> pl.DataFram
 
 
 def describe_goals(measured: Measured, metrics: Sequence[Metric]) -> Iterator[str]:
-    """Sources of numbers, and reasons for their absence."""
     found = {metric.name: [each.measurements[metric.name] for each in measured.values()] for metric in metrics}
     sources = {name: {each.source for each in column if each.source is not None} for name, column in found.items()}
     yield from describe_origins({name: report_origins(each) for name, each in sources.items()})
@@ -107,15 +106,7 @@ class _Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """A trace and the results of its analysis.
-
-    Attributes:
-        name: of the trace.
-        paths: the project's.
-        goals: measurements of each.
-        metrics: those that were measured.
-        thread_states: result of `build_thread_states`, if requested.
-    """
+    """A trace and the results of its analysis; `thread_states`, if requested, come from `build_thread_states`."""
 
     name: str
     flow: FlowGraph
@@ -195,7 +186,6 @@ def _headline(model: ExecutionModel, damage: str) -> str:
 
 
 def _nodes(flow: FlowGraph) -> pl.DataFrame:
-    """One row per node, with the numbers of its entities."""
     model = flow.model
     nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process").select("pid", "name", node="id")
     for table in ("publishers", "subscriptions", "services", "clients", "timers"):
@@ -208,7 +198,6 @@ def _nodes(flow: FlowGraph) -> pl.DataFrame:
 
 
 def _actions(flow: FlowGraph) -> pl.DataFrame:
-    """One row per action and node, servers first."""
     names = Names(flow.model, with_processes=True)
     ids = flow.model.nodes["id"]
     nodes = pl.DataFrame({"id": ids, "of": pl.Series(map(names.node, ids.to_list()), dtype=pl.String)})
@@ -217,7 +206,6 @@ def _actions(flow: FlowGraph) -> pl.DataFrame:
 
 
 def _remarks(flow: FlowGraph) -> Iterator[str]:
-    """Missing parts of the trace, and the reasons."""
     yield from (describe_missing(each, flow.model.processes) for each in flow.model.missing_events)
     yield from _describe_whole(flow.model)
     why = "made before tracing began" + (", or that event is missing" if flow.model.missing_events else "")
@@ -328,7 +316,6 @@ def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: 
 
 
 def _table_cell(column: _Column, row: Mapping[str, Any]) -> Cell:
-    """A cell as text, and its number for sorting."""
     value = row[column.source]
     shown = ABSENT if value is None else column.format(value)
     if row.get("between_hosts") and column.format is format_duration and value is not None:

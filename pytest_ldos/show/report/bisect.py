@@ -19,7 +19,6 @@ _OLDER = "name an older GOOD, in which it is good"
 
 
 def answer(result: CommitResult) -> str:
-    """One sentence."""
     return f"{_found(result)}; {result.trials} trials in {counted(result.starts, 'start')} of the stack"
 
 
@@ -53,7 +52,6 @@ def _found(result: CommitResult) -> str:
 
 
 def name_of(commit: Commit) -> str:
-    """Commit, date and subject."""
     return f"{commit.name} of {commit.date}, “{commit.subject}”"
 
 
@@ -82,7 +80,6 @@ def _bound(bound: float) -> str:
 
 
 def remarks(result: CommitResult) -> Iterator[str]:
-    """Sentences that qualify the answer, and what to do next."""
     if result.why:
         yield result.why
     if explained := explanation_of(result):
@@ -103,7 +100,6 @@ def explanation_of(result: CommitResult) -> str:
 
 
 def commit_table(result: CommitResult) -> Table:
-    """A row for each measured commit."""
     titles = (f"{result.metric.name} from GOOD", "worse than GOOD", "better than BAD")
     columns = (Column("commit", Kind.WORD), *map(Column, titles), Column("result", Kind.WORD))
     rows = []
@@ -115,7 +111,6 @@ def commit_table(result: CommitResult) -> Table:
 
 
 def legend(result: CommitResult) -> Iterator[str]:
-    """Meanings of the numbers, and the error budget."""
     yield (
         f"{result.metric.name} from GOOD: median of the ratios of paired trials, with its "
         f"{100 * CHANGE_CONFIDENCE:g} % interval (no decision depends on it)"
@@ -135,7 +130,6 @@ SCHEMA: Final = 1
 
 
 def to_plain(result: CommitResult) -> dict[str, Any]:
-    """All results as plain values."""
     template = result.template
     return {
         "kind": KIND,
@@ -168,7 +162,6 @@ def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, co
 
 
 def compose_page(result: CommitResult) -> Page:
-    """The answer first, then the commits."""
     suspects = tuple(map(name_of, result.suspects)) if len(result.suspects) > 1 else ()
     ran = result.template
     setting = () if ran is None else (ran.scenario, ran.stack, ran.recorder)

@@ -35,7 +35,6 @@ _UNEXPLAINED: Final = (
 
 
 def level_of(result: BreakingResult, level: float) -> str:
-    """A level with its unit."""
     unit = _UNITS.get(result.plan.address.rpartition("_")[2], "")
     number = f"{level:.0f}" if float(level).is_integer() else f"{level:.6g}"
     return f"{number} {unit}".rstrip()
@@ -46,7 +45,6 @@ def percent(share: float) -> str:
 
 
 def answer(result: BreakingResult) -> str:
-    """One sentence."""
     name = "the arm" if result.template is None else result.template.scenario
     return f"{name} {_found(result)}; {result.trials} trials in {result.starts} starts of the stack"
 
@@ -98,7 +96,6 @@ def _out_of_reach(result: BreakingResult, sure: str) -> str:
 
 
 def remarks(result: BreakingResult) -> Iterator[str]:
-    """Sentences that qualify the answer."""
     if result.estimate_by is not None:
         yield f"where the estimate comes from: {result.estimate_by}"
     if result.stopped:
@@ -109,7 +106,6 @@ def remarks(result: BreakingResult) -> Iterator[str]:
 
 
 def cause_of(result: BreakingResult) -> Iterator[str]:
-    """Stages that break first, and the reason."""
     cause = result.cause
     if cause is None:
         return
@@ -154,7 +150,6 @@ def _blame(result: BreakingResult, stage: StageReport) -> str:
 
 
 def level_table(result: BreakingResult) -> Table:
-    """A row for each tested level; a search by a metric also has its median."""
     titles = ("broken", "share", "interval", *(["median"] if result.plan.criterion.metric_name else []), "starts")
     return Table(
         columns=(Column("level", Kind.NAME), *map(Column, titles), Column("result", Kind.WORD)),
@@ -179,7 +174,6 @@ def mishaps(result: BreakingResult) -> Iterator[str]:
 
 
 def stage_table(result: BreakingResult, cause: Cause) -> Table:
-    """A row for each stage of a motion."""
     rows = []
     for each in cause.stages:
         at = each.at_threshold
@@ -191,7 +185,6 @@ def stage_table(result: BreakingResult, cause: Cause) -> Table:
 
 
 def legend(result: BreakingResult) -> Iterator[str]:
-    """Meanings of the numbers."""
     broken = "failed, or beyond the limit" if result.plan.criterion.metric_name else "failed"
     yield (
         f"broken: {broken}; interval: of the probability of a trial to break, {100 * LEVEL_CONFIDENCE:g} %, whenever "
@@ -209,7 +202,6 @@ SCHEMA: Final = 1
 
 
 def to_plain(result: BreakingResult) -> dict[str, Any]:
-    """All results as plain values."""
     search, template = result.plan.search, result.template
     return {
         "kind": KIND,
@@ -255,7 +247,6 @@ def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100
 
 
 def compose_page(result: BreakingResult) -> Page:
-    """The answer first, then the levels, then what breaks."""
     ran, stages = result.template, () if result.cause is None else (stage_table(result, result.cause),)
     return Page(
         title="ldos: breaking point",

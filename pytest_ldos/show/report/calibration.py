@@ -24,7 +24,6 @@ _HOW: Final = {
 
 
 def render_calibration(result: CalibrationResult, *, file: str, width: int, color: bool) -> Rendered:
-    """The calibration for a terminal."""
     return render(compose_page(result, file), Format.TERMINAL, width=width, color=color)
 
 
@@ -60,7 +59,6 @@ def _noise_table(result: CalibrationResult) -> Table:
 
 
 def _named(name: str, numbers: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    """A table of numbers with a name for each row."""
     return Table(columns=(Column(name, Kind.NAME), *map(Column, numbers)), rows=tuple(rows))
 
 
@@ -78,7 +76,6 @@ def _alarm_table(promises: Sequence[Promise]) -> Table:
 
 
 def _describe_failures(promises: Sequence[Promise]) -> list[str]:
-    """Number of alarms that no metric raised."""
     failed = sum(each.by_failures.count for each in promises)
     alarms = sum(each.alarms.count for each in promises)
     return [f"{failed} of these {alarms} are red by failed trials alone, not by a metric"] if failed else []
@@ -92,7 +89,6 @@ def _mde_table(promises: Sequence[Promise]) -> Table:
 
 
 def _suggestion_table(result: CalibrationResult) -> Table:
-    """For each metric, the number of trials, and the share of planted changes that were found."""
     planted = {(each.design, each.metric): each.found for each in result.planted}
     names = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
     titles = [title for each in result.suggestions for title in (each.design.value, "planted: found")]

@@ -74,8 +74,6 @@ def spans_decades(values: Iterable[float]) -> bool:
 
 
 class Shape(StrEnum):
-    """The form of a mark."""
-
     NONE = ""
     CIRCLE = "o"
     SQUARE = "s"
@@ -93,8 +91,6 @@ COLOURS: Final = 6  # number of colours of lines in series.css: `s0` to `s5`
 
 @dataclass(frozen=True)
 class Mark:
-    """A point with its tooltip, and its interval if it has one."""
-
     x: float
     y: float
     tip: str = ""
@@ -186,12 +182,10 @@ class Chart:
 
     @property
     def inner_width(self) -> float:
-        """Pixels between both ends of the horizontal axis."""
         return self.width - self.left - self.right
 
     @property
     def inner_height(self) -> float:
-        """Pixels between both ends of the vertical axis."""
         return self.height - self.top - self.bottom
 
 
@@ -226,7 +220,6 @@ _FEW_DECADES: Final = 3
 
 
 def draw_axes(figure: Figure, chart: Chart) -> Axes:
-    """Empty axes with their titles."""
     width, height = chart.width, chart.height
     axes = figure.add_axes(
         (chart.left / width, chart.bottom / height, chart.inner_width / width, chart.inner_height / height),
@@ -286,5 +279,4 @@ def _round_ticks(axis: Axis, wanted: int) -> Ticks:
 
 
 def cut(text: str, letters: int) -> str:
-    """Text cut to a number of letters."""
     return text if len(text) <= letters else f"{text[: max(0, letters - 1)]}…"

@@ -120,7 +120,6 @@ def _by_reason(reasons: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
 
 
 def report_version(trials: TrialSet, *, label: str, file: str = "") -> document.Version:
-    """Facts about the run of a version."""
     interference = ((each.index + 1, describe_interference(each.interference)) for each in trials.repeated)
     resets = ((each.index + 1, each.reset_failure) for each in (*trials.motions, *trials.repeated))
     return document.Version(
@@ -202,7 +201,6 @@ def _difference(kind: document.DifferenceKind, name: str, base: object, head: ob
 
 
 def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested settings by dotted name."""
     flat: dict[str, object] = {}
     for name, value in settings.items():
         if isinstance(value, dict):
@@ -215,7 +213,6 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]
 def report_interleaving(
     head: TrialSet, base: TrialSet, drifts: tuple[document.Drift, ...]
 ) -> document.Interleaving | None:
-    """The order of stack starts, if the versions were interleaved."""
     if not head.is_interleaved_with(base):
         return None
     starts = {(trial.block, version) for trials, version in ((head, "head"), (base, "base")) for trial in trials.trials}
@@ -224,7 +221,6 @@ def report_interleaving(
 
 
 def report_drifts(found: Sequence[Drift]) -> tuple[document.Drift, ...]:
-    """Changes of metrics over a session."""
     return tuple(
         document.Drift(metric=each.metric, change=each.change, p_value=each.p_value, is_notable=each.is_notable)
         for each in found
@@ -232,7 +228,6 @@ def report_drifts(found: Sequence[Drift]) -> tuple[document.Drift, ...]:
 
 
 def report_additions(trials: TrialSet) -> document.Additions | None:
-    """Looks at a run that can be extended."""
     if not trials.looks:
         return None
     looks = tuple(document.LookReport(head=look.head, base=look.base) for look in trials.looks)
@@ -251,7 +246,6 @@ def compose(sections: Sequence[document.Section]) -> document.Document:
 
 
 def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Section:
-    """One scenario with its verdict, and the comparison if there was a base."""
     trials, result, base = judged.head, judged.result, judged.base
     metrics = report_metrics(judged)
     paths = report_paths(judged.explained, trials.metrics)
@@ -299,7 +293,6 @@ def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: document.S
 
 
 def _with_base(section: document.Section, judged: Judged, base: TrialSet) -> document.Section:
-    """The section with the facts that a comparison adds."""
     head = judged.head
     is_judged = head.trial_kind is TrialKind.MOTION and judged.calibration is not None
     variation = describe_run_variation(judged) if is_judged else ""
@@ -323,7 +316,6 @@ def _describe_commit(trials: TrialSet, label: str) -> tuple[str, ...]:
 
 
 def without_verdict(section: document.Section) -> document.Section:
-    """The same numbers without a verdict."""
     return dataclasses.replace(section, verdict=None, advice=())
 
 
@@ -363,7 +355,6 @@ def _segment(change: SegmentChange) -> document.Segment:
 
 
 def report_calibration(lookup: CalibrationLookup | None) -> document.CalibrationReport | None:
-    """The calibration used by a decision."""
     if not isinstance(lookup, Calibrated):
         return None
     made = lookup.calibration

@@ -29,7 +29,6 @@ from pytest_ldos.show.report.words import median_of
 
 
 def trials(version: str, marks: Iterable[Mark]) -> Series:
-    """Trials of ``base`` or ``head``."""
     is_head = version == "head"
     return Series(
         kind=f"mark {version}",
@@ -201,20 +200,13 @@ _ABOVE: Final = 9.0  # distance from the chart to failed trials [px]
 
 @dataclass(frozen=True)
 class _Block:
-    """The trials between two stack starts."""
-
     version: str
     label: str
     points: tuple[Point, ...]
 
 
 def draw_timeline(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]], *, is_interleaved: bool) -> Node:
-    """Draws every trial in order, with a field for each stack start.
-
-    Args:
-        samples: version (``base``, ``head``), its label, its values.
-        is_interleaved: True if the versions were interleaved; otherwise the base was measured before.
-    """
+    """Draws every trial in order, with a field for each stack start; the base comes first unless interleaved."""
     blocks = _blocks(samples, is_interleaved=is_interleaved)
     edges = [0, *accumulate(len(block.points) for block in blocks)]
     values = [point.value for block in blocks for point in block.points if point.value is not None]
@@ -307,10 +299,7 @@ def draw_flame(profile: FoldedStacks, *, title: str, notes: Sequence[str] = ()) 
 
 
 def draw_difference(difference: Difference, *, title: str, notes: Sequence[str] = ()) -> Rendered:
-    """A differential flame graph of two profiles: width is the mean of both shares, colour the change.
-
-    Only significant changes are coloured.
-    """
+    """A differential flame graph: width is the mean share, colour the change if it is significant."""
     bases, heads = difference.base_samples, difference.head_samples
     picture = _Picture(
         weight=lambda frame: (frame.counts[0] / bases + frame.counts[1] / heads) / 2,
@@ -334,7 +323,6 @@ class _Picture:
 
 
 def _colour(change: FrameChange) -> str:
-    """Colour by size of the change; none if it is not significant."""
     if not change.is_certain:
         return "same"
     step = min(_STEPS, 1 + int(abs(change.change) / _STEP))

@@ -76,7 +76,6 @@ _BAR_SHARE: Final = 0.8  # share of the distance between two positions that bars
 
 
 def draw_figure(figure: Figure) -> Node:
-    """Draws all curves of a figure, with a sentence as alternative text."""
     names = ", ".join(curve.label for curve in figure.curves)
     title = f"{figure.y.title} over {figure.x.title}: {names}"
     series = tuple(_series(figure, number, curve) for number, curve in enumerate(figure.curves))
@@ -84,7 +83,6 @@ def draw_figure(figure: Figure) -> Node:
 
 
 def draw_curve_legend(figure: Figure) -> Node:
-    """The label of each curve; nothing for a single one."""
     return draw_legend("Curves", [curve.label for curve in figure.curves])
 
 
@@ -190,7 +188,6 @@ def _mark(trend: Trend, number: int, point: CommitPoint) -> Mark:
 
 
 def _anchors(trend: Trend) -> Iterator[tuple[str, Rule]]:
-    """Anchors as rules across the chart, by their names in the legend."""
     name = "pinned anchor" if trend.pinned else "first runs"
     for label, value, dashes in ((name, trend.anchor, "--"), ("rolling anchor", trend.rolling, ":")):
         if value is not None:
@@ -313,8 +310,6 @@ def draw_lines(report: sweep.SweepReport) -> Node:
 
 
 def draw_success(report: sweep.SweepReport) -> Node:
-    """Success rates."""
-
     def point(cell: sweep.CellReport) -> CellPoint:
         share = 100 * cell.successes / cell.trials if cell.trials else None
         low, high = (100 * cell.success_low, 100 * cell.success_high) if cell.trials else (None, None)
@@ -324,8 +319,6 @@ def draw_success(report: sweep.SweepReport) -> Node:
 
 
 def draw_load(report: sweep.SweepReport, number: sweep.LoadNumber) -> Node:
-    """A number of the loads' proofs."""
-
     def point(cell: sweep.CellReport) -> CellPoint:
         value = cell.load_numbers.get(number.key)
         value_text = "no value" if value is None else f"{value:.4g} {number.unit}"
@@ -336,8 +329,6 @@ def draw_load(report: sweep.SweepReport, number: sweep.LoadNumber) -> Node:
 
 
 def draw_metric(report: sweep.SweepReport, metric: sweep.MetricTitle) -> Node:
-    """Medians of a metric with their intervals."""
-
     def point(cell: sweep.CellReport) -> CellPoint:
         found = cell.metrics.get(metric.name)
         if found is None or found.median is None:

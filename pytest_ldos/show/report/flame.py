@@ -103,7 +103,6 @@ def render_flame(profile: FoldedStacks, title: str, notes: Sequence[str] = ()) -
 
 
 def render_flame_difference(difference: Difference, title: str) -> Rendered:
-    """A differential flame graph as SVG; see `render_flame`."""
     require_format(Format.HTML)
     from pytest_ldos.show.report import drawings as drawing  # noqa: PLC0415
 

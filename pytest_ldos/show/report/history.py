@@ -92,7 +92,6 @@ _ALL_FAILED: Final = "failed"
 
 
 def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rendered:
-    """One row per series, in a table for each stack and host class."""
     sections = []
     for place in sorted({each.series.key.place for each in trends}):
         rows = tuple(overview_row(each) for each in trends if each.series.key.place == place)
@@ -101,7 +100,6 @@ def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rend
 
 
 def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, color: bool) -> Rendered:
-    """A table of commits, the newest last, and a plot of them."""
     plot = plot_as_text(trend, shown, width=max(width, NARROWEST))
     page = Page(
         title=describe(trend.series),
@@ -115,12 +113,10 @@ def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, colo
 
 
 def describe(series: MetricSeries) -> str:
-    """Metric, scenario and runs of a series, in a line."""
     return f"{name_of(series)}: {counted(len(series.runs), 'run')}, {series.better} is better"
 
 
 def name_of(series: MetricSeries) -> str:
-    """Metric and scenario of a series."""
     return f"{series.metric} {series.title} of '{series.key.scenario}'"
 
 
@@ -142,7 +138,6 @@ def describe_anchors(trend: Trend) -> Iterator[str]:
 
 
 def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
-    """Remarks on a commit."""
     marks = ["pinned"] if trend.is_pinned(point) else []
     if point.change_point:
         marks.append("level changes")
@@ -238,7 +233,6 @@ def render_json(shown: Shown) -> Rendered:
 
 
 def render_csv(shown: Shown) -> Rendered:
-    """One row per commit and series."""
     rows = []
     for trend, points in shown:
         series = {**vars(trend.series.key), "metric": trend.series.metric, "unit": trend.series.unit}
@@ -309,11 +303,7 @@ _OF_BRANCH: Final = re.compile(r"gh-readonly-queue/.+/pr-([1-9]\d{0,8})-[0-9a-f]
 
 @dataclass(frozen=True)
 class Origins:
-    """Addresses and subjects of commits.
-
-    Attributes:
-        url: address of the repository's pages; without it, there are no links.
-        subjects: of commits, by their abbreviations.
+    """Addresses and subjects of commits, the latter by abbreviation; without the `url` of the repository, no links.
 
     Raises:
         ConfigurationError: `url` is not an address.
@@ -353,7 +343,6 @@ _BASELINES = (
 
 
 def render_baselines(stored: Sequence[StoredBaseline], *, width: int, color: bool) -> Rendered:
-    """A table for each stack and host class."""
     sections = []
     for place in dict.fromkeys(each.key.place for each in stored):
         own = [each for each in stored if each.key.place == place]

@@ -57,14 +57,12 @@ _COLUMNS: Final = (
 
 
 def render_page(shown: history.Shown) -> Rendered:
-    """One self-contained page with a chart and a table for each trend."""
     return html.render(
         Page(title=TITLE, blocks=tuple(show_trend(trend, points, history.Origins()) for trend, points in shown))
     )
 
 
 def show_trend(trend: Trend, points: Sequence[CommitPoint], origins: history.Origins, *, anchor: str = "") -> Section:
-    """A section with the chart of a trend, its commits with their origins, and its anchors."""
     name = history.describe(trend.series)
     chart = Drawing(lambda: draw(chart_of(trend, points)))
     rows = tuple(_row(trend, point, origins) for point in points)
@@ -90,7 +88,6 @@ def _row(trend: Trend, point: CommitPoint, origins: history.Origins) -> tuple[Ce
 
 
 def link_commit(commit: str, label: str, origins: history.Origins) -> Cell:
-    """A commit's name, linked if it has an address."""
     url = origins.commit_url(commit)
     return Drawing(lambda: h.a(href=url)[untrusted_text(label)]) if url else label
 
@@ -117,7 +114,6 @@ def render_endpoint(badge: Badge) -> Rendered:
 
 
 def render_badge(badge: Badge) -> Rendered:
-    """The badge as SVG."""
     _, colour = _COLOURS.get(badge.tone, _PLAIN)
     left, right = _width(LABEL), _width(badge.text)
     size = {"xmlns": "http://www.w3.org/2000/svg", "width": str(left + right), "height": str(_HEIGHT)}
@@ -161,7 +157,6 @@ class State:
 
 
 def states_of(trends: Sequence[Trend]) -> list[State]:
-    """One state for each stack, host class and scenario, in their order."""
     ordered = sorted(trends, key=lambda trend: trend.series.key)
     return [_state(key, list(some)) for key, some in groupby(ordered, key=lambda trend: trend.series.key)]
 

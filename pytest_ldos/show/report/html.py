@@ -47,7 +47,6 @@ _MOST_SEGMENTS = 8
 
 
 def metrics_table(section: Section) -> Table:
-    """Every metric with its numbers; with a base, changes and their intervals."""
     if any(metric.change is not None or metric.incomparable for metric in section.metrics):
         return _compared(section)
     rows = []
@@ -116,7 +115,6 @@ def path_table(path: PathReport, labels: tuple[str, str]) -> tuple[Block, ...]:
 
 
 def values_table(metric: MetricReport, samples: list[tuple[str, str, Sample]]) -> Table:
-    """The numbers in a metric's drawings."""
     rows = (
         (
             f"{label} {point.trial}",
@@ -133,7 +131,6 @@ def values_table(metric: MetricReport, samples: list[tuple[str, str, Sample]]) -
 
 
 def failures_table(versions: list[Version]) -> Table:
-    """Ways in which trials failed."""
     rows = (
         (
             version.label,
@@ -149,14 +146,12 @@ def failures_table(versions: list[Version]) -> Table:
 
 
 def differences_table(section: Section) -> Table:
-    """Differences between the versions other than the code."""
     kinds = {DifferenceKind.ENVIRONMENT: "environment", DifferenceKind.SETTING: "the stack's setting"}
     rows = ((each.name, kinds[each.kind], each.base, each.head) for each in section.differences)
     return _prose("Differences other than the code", ("what", "kind", *section.labels), rows)
 
 
 def versions_table(versions: list[Version]) -> Table:
-    """Facts about each measured version."""
     facts = (
         ("commit", *(each.commit or ABSENT for each in versions)),
         ("started", *(each.started_at for each in versions)),
@@ -174,7 +169,6 @@ def _prose(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]
 
 
 def show_section(section: Section, *, name: str, anchor: str) -> Shown:
-    """The section of a scenario."""
     return Shown(name, tuple(_blocks(section)), badge=words.badge_of(section.verdict), anchor=anchor)
 
 
@@ -198,7 +192,6 @@ def _listed(lines: Iterable[str]) -> Bullets:
 
 
 def _paths(section: Section) -> Iterator[Block]:
-    """Sections of changed paths; others are folded."""
     moved = list(dict.fromkeys(path for _, path in words.moved_paths(section)))
     for path in moved:
         if path.segments:
@@ -233,7 +226,6 @@ def draw_path(path: PathReport, labels: tuple[str, str]) -> Node:
 
 
 def _metric(section: Section, metric: MetricReport) -> Figure:
-    """Both drawings of a metric, and the numbers in them."""
     samples = _samples(section, metric)
     is_interleaved = section.interleaving is not None
     return Figure(
@@ -248,18 +240,15 @@ def _metric(section: Section, metric: MetricReport) -> Figure:
 
 
 def _samples(section: Section, metric: MetricReport) -> list[tuple[str, str, Sample]]:
-    """Version, label and values; the base first."""
     found = (("base", section.base, metric.base), ("head", section.head, metric.head))
     return [(name, version.label, sample) for name, version, sample in found if version and sample]
 
 
 def render(document: Document) -> Rendered:
-    """The page as text."""
     return html.render(compose_page(document))
 
 
 def compose_page(document: Document) -> Page:
-    """An overview of all scenarios with links, then a section for each."""
     anchored = [
         (f"scenario-{number}", document.name_of(section), section)
         for number, section in enumerate(document.sections, 1)

@@ -73,7 +73,6 @@ def read_document(file: Path) -> Document:
 
 
 def decode_document(content: bytes) -> Document:
-    """Reads a document from bytes of JSON."""
     plain = _parse(content)
     for name, value in (("kind", KIND), ("schema", SCHEMA_VERSION)):
         if name not in plain or type(plain[name]) is not type(value) or plain[name] != value:
@@ -147,7 +146,6 @@ _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)$", re.MULTILINE)
 
 
 def build_schema() -> dict[str, Any]:
-    """The schema as a dictionary."""
     definitions: dict[str, Any] = {}
     whole = _describe_fields(Document, definitions)
     of_file = {
@@ -210,7 +208,6 @@ def _describe_type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def render_schema() -> str:
-    """The schema as text of its file."""
     return json.dumps(build_schema(), indent=2) + "\n"
 
 
@@ -262,7 +259,6 @@ def host_class_of(document: Document) -> str:
 
 
 def worst_first(reports: Iterable[HostReport]) -> list[HostReport]:
-    """The reports by severity of their verdict; equal ones in their order."""
     return sorted(reports, key=lambda each: -each.document.verdict.severity if each.document.verdict else 0)
 
 

@@ -52,8 +52,6 @@ class AxisReport:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricTitle:
-    """Names of a metric."""
-
     name: str
     title: str
     unit: str
@@ -297,13 +295,11 @@ def overview(report: SweepReport) -> Table:
 
 
 def load_table(report: SweepReport) -> Table:
-    """Proofs of the applied loads."""
     rows = tuple((*values_of(cell), proof) for cell in report.cells for proof in cell.loads)
     return _table(report, "loads", (Column("as measured", Kind.PROSE),), rows)
 
 
 def metric_table(report: SweepReport, metric: MetricTitle) -> Table:
-    """Median with interval, and ratio to the reference with interval."""
     numbers = tuple(map(Column, ("median", "95 %", "ratio", "95 % of ratio")))
     rows = []
     for cell in report.cells:
@@ -352,7 +348,6 @@ def ratio_interval_of(found: Located) -> str:
 
 
 def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
-    """One line on a measured cell."""
     if not cell.trials:
         return f"{cell.label}: {cell.state}: {'; '.join(cell.reasons)}"
     medians = [
@@ -365,7 +360,6 @@ def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
 
 
 def compose_page(report: SweepReport) -> Page:
-    """All cells with states, success and each metric, then remarks."""
     commit = [f"commit {report.commit}"] if report.commit else []
     reasons = tuple(f"{cell.label}: {cell.state}: {each}" for cell in report.cells for each in cell.reasons)
     return Page(
@@ -444,5 +438,4 @@ def render_for(report: SweepReport, file: Path) -> Rendered:
 
 
 def render_text(report: SweepReport, *, width: int, color: bool) -> Rendered:
-    """The report for a terminal."""
     return render(compose_page(report), Format.TERMINAL, width=width, color=color)

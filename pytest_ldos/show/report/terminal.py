@@ -28,7 +28,6 @@ def render(document: Document, *, width: int, color: bool, setting: bool = True,
 
 
 def _show_section(section: Section, name: str, *, details: bool) -> Shown:
-    """The verdict with reasons, changes and advice, then all numbers."""
     return Shown(
         name,
         (
@@ -84,7 +83,6 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
 
 
 def badge_by_name(verdict: Verdict) -> Badge:
-    """A verdict under its name in commands and files."""
     return Badge(verdict.value, words.tone_of(verdict))
 
 

@@ -76,7 +76,6 @@ class Waterfall:
 
     @property
     def duration_ns(self) -> int:
-        """Sum of the parts."""
         return sum(part.duration_ns for part in self.parts)
 
 
@@ -106,12 +105,10 @@ def mark_growth(base: Waterfall, head: Waterfall) -> tuple[Waterfall, Waterfall]
 
 
 def mark(shown: Waterfall, name: str) -> Waterfall:
-    """The waterfall with the parts of the given name marked."""
     return replace(shown, parts=tuple(replace(part, is_marked=part.name == name) for part in shown.parts))
 
 
 def sums_of(shown: Waterfall) -> dict[str, int]:
-    """Sums of durations by name."""
     sums: dict[str, int] = {}
     for part in shown.parts:
         sums[part.name] = sums.get(part.name, 0) + part.duration_ns
@@ -123,8 +120,6 @@ _TOO_MANY: Final = 20  # factor between durations beyond which passages are draw
 
 @dataclass(frozen=True)
 class PathPassages:
-    """All passages of a path, in parts."""
-
     instances: PathInstances
     segments: pl.DataFrame
 
@@ -143,7 +138,6 @@ def find_passages(flow: FlowGraph, paths: Sequence[PathSpec], thread_states: pl.
 
 
 def show_passages(passages: PathPassages) -> Section:
-    """A path with its waterfalls and the distribution of its latency."""
     path, latencies_ns = passages.instances.path, passages.instances.table["latency_ns"].to_list()
     median, worst = passages.waterfall("median passage", 0.5), passages.waterfall("worst passage", 1.0)
     note = (
@@ -365,7 +359,6 @@ def _bound(ratio: float) -> str:
 
 
 def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Section]:
-    """Waterfalls of the median passage of each common path, base above head."""
     for name in dict.fromkeys(name for each in heads for name in each.waterfalls):
         if any(name in each.waterfalls for each in bases):
             sides = (_middle("base", bases, name), _middle("head", heads, name))
@@ -373,7 +366,6 @@ def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Secti
 
 
 def _middle(side: str, runs: Sequence[SeenRun], path: str) -> Waterfall:
-    """The median passage of the median run."""
     found = sorted(
         (each.waterfalls[path] for each in runs if path in each.waterfalls), key=lambda each: each.duration_ns
     )

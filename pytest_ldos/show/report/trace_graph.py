@@ -54,14 +54,13 @@ class Box:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height in pixels."""
         longest = max(map(len, self.lines))
         return longest * _LETTER + _ROOM, len(self.lines) * _LINE + _ROOM / 2
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """A connection between a node and a topic, as indices of boxes."""
+    """A connection between a node and a topic, as indices of boxes; `size` is that of its label [px]."""
 
     tail: int
     head: int
@@ -72,7 +71,6 @@ class Arrow:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the label in pixels."""
         return max(map(len, self.label), default=0) * SMALL_LETTER + 4, len(self.label) * SMALL_LINE
 
 
@@ -156,7 +154,6 @@ class _Builder:
 
 
 def _label(row: Mapping[str, Any]) -> Iterator[str]:
-    """Label of a connection: its latency at a subscription, and problems."""
     if row["p50_ns"] is not None:
         yield f"{format_duration(row['p50_ns'])}, p99 {format_duration(row['p99_ns'])}"
     if not row["messages"]:
@@ -168,7 +165,6 @@ def _label(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def state_of(row: Mapping[str, Any]) -> State:
-    """State of a row of `summarize_connections`."""
     if row["lost"]:
         return State.LOST
     if row["late"] or row["too_late"]:
@@ -189,8 +185,6 @@ _PER_INCH: Final = 72.0
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A rectangle in pixels, from the upper left corner."""
-
     x: float
     y: float
     width: float
@@ -247,7 +241,6 @@ def _to_dot(graph: Graph) -> Iterator[str]:
 
 
 def _space(width: float, height: float) -> str:
-    """An empty label of a given size."""
     size = f'fixedsize="true" width="{width:.0f}" height="{height:.0f}"'
     return f'<table border="0" cellborder="0" cellpadding="0" cellspacing="0" {size}><tr><td></td></tr></table>'
 

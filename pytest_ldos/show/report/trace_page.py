@@ -115,7 +115,6 @@ def _rows(shown: Waterfall, scale: float) -> Iterator[Node]:
 
 
 def _label(part: Part) -> str:
-    """Duration and note, for the right of the bar."""
     return ", ".join(filter(None, (format_duration(part.duration_ns), one_line(part.note))))
 
 
@@ -125,13 +124,11 @@ _TICKS: Final = 5
 
 
 def draw_latencies(name: str, latencies_ns: Sequence[int]) -> Node:
-    """Draws the number of passages by latency."""
     latencies = [max(float(each), 1.0) for each in latencies_ns]
     return draw(_histogram(name, latencies, format_duration, "passage", width=760.0))
 
 
 def draw_values(name: str, values: Sequence[float], unit: str) -> Node:
-    """Draws the number of goals by value of a metric."""
     return draw(_histogram(name, values, lambda value: format_quantity(value, unit), "goal", width=520.0))
 
 
@@ -168,7 +165,6 @@ def _histogram(name: str, values: Sequence[float], words: Callable[[float], str]
 
 
 def show_goals(goals: Measured, metrics: Sequence[Metric]) -> Iterator[Section]:
-    """The section of goals; none without goals."""
     trials = [each.trial for each in goals.values() if each.trial is not None]
     if trials:
         note = Text(f"{counted(len(trials), 'goal')}; the table below has each, and leads to its slice of the timeline")

@@ -33,13 +33,11 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Slices:
-    """Slices on tracks, in the order of track and time.
+    """Slices on tracks, in the order of track and time; `merged` are those merged into others.
 
     Attributes:
-        track: number of the track of each.
         begin_us, length_us: begin, from the start of the trace, and duration.
         word: index of its name; -1 for none.
-        merged: number of spans that were merged into others.
     """
 
     track: Numbers
@@ -69,8 +67,6 @@ class Arrows:
 
 @dataclass(frozen=True)
 class GoalSlice:
-    """A goal with its phases."""
-
     name: str
     begin_us: int
     length_us: int
@@ -82,8 +78,6 @@ class Timeline:
     """All tracks of a trace.
 
     Attributes:
-        length_us: of the trace.
-        tracks: names.
         words: names of callbacks and topics.
         slices: by kind: ``runs``, ``sent``, states of executors, ``cpu`` (waits for a CPU).
         without_states: number of threads without executor events.
@@ -103,12 +97,7 @@ class Timeline:
 def build_timeline(
     flow: FlowGraph, goals: Mapping[str, TrialMetrics], names: Sequence[str], thread_states: pl.DataFrame | None
 ) -> Timeline:
-    """Builds tracks of all threads that ran a callback, or published or took a message.
-
-    Args:
-        names: of the goals.
-        thread_states: result of `build_thread_states`; without it, there are no waits for a CPU.
-    """
+    """Builds tracks of all threads that ran a callback, or published or took a message; waits need `thread_states`."""
     return _Builder(flow.model, flow).build(goals, names, thread_states)
 
 
@@ -217,7 +206,6 @@ class _Builder:
         )
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
-        """Spans with losses, merged over all streams."""
         losses = sorted((each.from_ns, each.to_ns) for each in self._model.stats.losses)
         while losses:
             begin_ns, end_ns = losses[0]
@@ -236,7 +224,6 @@ class _Builder:
 
 
 def _extent(model: ExecutionModel) -> tuple[int, int]:
-    """First and last moment on the tracks."""
     columns = [
         (model.callback_runs, ("start_ns", "end_ns")),
         (model.publications, ("time_ns",)),
@@ -309,7 +296,6 @@ _KINDS: Final = (
 
 
 def anchor_of(goal: int) -> str:
-    """Identifier of the slice of a goal."""
     return f"goal-{goal + 1}"
 
 

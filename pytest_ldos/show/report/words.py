@@ -31,7 +31,6 @@ def moved_paths(section: document.Section) -> Iterator[tuple[str, document.PathR
 
 
 def describe_paths(section: document.Section) -> tuple[str, ...]:
-    """A sentence for each changed path, with its change and segments."""
     return tuple(describe_path(path, name) for name, path in moved_paths(section))
 
 
@@ -54,7 +53,6 @@ def _bound(bound_ns: float | None, without: str) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """``12.5 %``."""
     return ABSENT if fraction is None else f"{100 * fraction:.1f} %"
 
 
@@ -91,7 +89,6 @@ def interval_of(change: document.Change) -> str:
 
 
 def verdict_word(verdict: Verdict | None) -> str:
-    """A verdict in words, such as ``not comparable``."""
     return "not judged" if verdict is None else verdict.word
 
 
@@ -144,7 +141,6 @@ def shown_metrics(section: document.Section) -> tuple[document.MetricReport, ...
 
 
 def moved_metrics(section: document.Section) -> list[document.MetricReport]:
-    """Metrics that became worse or better, in order."""
     return [metric for metric in section.metrics if metric.verdict is not None and metric.verdict.is_change]
 
 
@@ -172,7 +168,6 @@ def describe_move(metric: document.MetricReport) -> str:
 
 
 def describe_mdes(section: document.Section) -> Iterator[str]:
-    """The MDEs, metrics without one, and missing values."""
     mdes = [(each.name, each.change.mde) for each in section.metrics if each.change and each.change.has_ratio]
     known = [f"{name} {format_effect(mde)}" for name, mde in mdes if mde]
     unknown = [name for name, mde in mdes if mde is None]
@@ -205,7 +200,6 @@ def _why_absent(section: document.Section, metric: document.MetricReport) -> str
 
 
 def describe_sources(section: document.Section) -> tuple[str, ...]:
-    """Sentences on sources that differ from the metrics' definitions."""
     return describe_origins({metric.name: metric.origins for metric in section.metrics})
 
 
@@ -276,7 +270,6 @@ def describe_load(surroundings: document.Surroundings | None) -> str:
 
 
 def _describe_loads(section: document.Section) -> Iterator[str]:
-    """Interference during the trials of each version, unless it is among the reasons."""
     for version in (section.head, section.base):
         load = "" if version is None else describe_load(version.surroundings)
         if version is not None and load and not (version is section.head and load in section.reasons):
@@ -330,7 +323,6 @@ def _describe_drift(drift: document.Drift) -> str:
 
 
 def describe_additions(additions: document.Additions | None) -> Iterator[str]:
-    """Looks at the comparison, and the added trials."""
     if additions is None:
         return
     looks = ", ".join(f"{look.head} against {look.base}" for look in additions.looks)
@@ -342,7 +334,6 @@ def describe_additions(additions: document.Additions | None) -> Iterator[str]:
 
 
 def describe_calibration(calibration: document.CalibrationReport | None) -> Iterator[str]:
-    """Calibration from which the floors were taken."""
     if calibration is None:
         return
     rests_on = f"{counted(calibration.starts, 'start')}, {counted(calibration.trials, 'trial')}, {calibration.made_at}"
@@ -362,14 +353,12 @@ def show_findings(section: document.Section, *, most: int | None = None) -> Iter
 
 
 def _listed(lines: Iterable[str], most: int | None) -> Bullets:
-    """The first lines, and the number of the others."""
     found = tuple(lines)
     more = (f"… and {len(found) - most} more",) if most is not None and len(found) > most else ()
     return Bullets((*found[:most], *more))
 
 
 def badge_of(verdict: Verdict | None) -> Badge:
-    """The verdict as a badge; without a tone if nothing was judged."""
     return Badge(verdict_word(verdict), tone_of(verdict))
 
 
@@ -382,5 +371,4 @@ def badge_of_metric(metric: document.MetricReport, *, by_name: bool = False) -> 
 
 
 def tone_of(verdict: Verdict | None) -> Tone:
-    """The tone of a verdict; plain if nothing was judged."""
     return Tone.PLAIN if verdict in {None, Verdict.SHOWN} else Tone(verdict.tone)
