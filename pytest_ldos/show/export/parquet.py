@@ -67,30 +67,18 @@ def write_parquet(model: ExecutionModel, directory: Path) -> None:
 TRACES: Final = "traces.parquet"
 MEASUREMENTS: Final = "measurements.parquet"
 
+_COUNTS: Final = ("events", "nodes", "reached", "failed", "unknown", "lost_events", "lost_packets")
 _TRACES: Final[dict[str, Any]] = {
-    "trace": pl.String,
-    "problem": pl.String,
-    "events": pl.Int64,
-    "nodes": pl.Int64,
-    "reached": pl.Int64,
-    "failed": pl.Int64,
-    "unknown": pl.Int64,
-    "lost_events": pl.Int64,
-    "lost_packets": pl.Int64,
+    **dict.fromkeys(("trace", "problem"), pl.String),
+    **dict.fromkeys(_COUNTS, pl.Int64),
     "damage": pl.String,
 }
 _MEASUREMENTS: Final[dict[str, Any]] = {
-    "trace": pl.String,
-    "goal": pl.String,
-    "goal_id": pl.String,
+    **dict.fromkeys(("trace", "goal", "goal_id"), pl.String),
     "began_ns": pl.Int64,
-    "outcome": pl.String,
-    "metric": pl.String,
-    "unit": pl.String,
-    "status": pl.String,
+    **dict.fromkeys(("outcome", "metric", "unit", "status"), pl.String),
     "value": pl.Float64,
-    "reason": pl.String,
-    "source": pl.String,
+    **dict.fromkeys(("reason", "source"), pl.String),
 }
 
 

@@ -82,11 +82,7 @@ def require_format(kind: Format) -> None:
 
 
 def render(page: Page, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The page in a format for people; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """The page in a format for people, which may be `Unavailable`; width and colour apply to a terminal only."""
     require_format(kind)
     if kind is Format.HTML:
         from pytest_ldos.show.page import html  # noqa: PLC0415 - its library need not be installed

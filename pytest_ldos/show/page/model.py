@@ -124,6 +124,18 @@ class Column:
         return self.kind is Kind.NUMBER
 
 
+def numbers(*titles: str) -> tuple[Column, ...]:
+    return tuple(map(Column, titles))
+
+
+def words(*titles: str) -> tuple[Column, ...]:
+    return tuple(Column(each, Kind.WORD) for each in titles)
+
+
+def names(*titles: str) -> tuple[Column, ...]:
+    return tuple(Column(each, Kind.NAME) for each in titles)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """Rows of cells, of which the first `key` name the row and are repeated in each block; not shown without rows.

@@ -11,7 +11,7 @@ from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.campaign.commit_rounds import Commit
 from pytest_ldos.campaign.commit_search import CHANGE_CONFIDENCE, CommitResult, Finding, Visited
 from pytest_ldos.show.page.formats import Format, finite, render_result
-from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone
+from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone, numbers, words
 from pytest_ldos.show.report.compose import report_paths
 from pytest_ldos.show.report.words import describe_path
 
@@ -100,14 +100,14 @@ def explanation_of(result: CommitResult) -> str:
 
 
 def commit_table(result: CommitResult) -> Table:
-    titles = (f"{result.metric.name} from GOOD", "worse than GOOD", "better than BAD")
-    columns = (Column("commit", Kind.WORD), *map(Column, titles), Column("result", Kind.WORD))
+    tests = numbers(f"{result.metric.name} from GOOD", "worse than GOOD", "better than BAD")
+    columns = (*words("commit"), *tests, *words("result"), Column("subject", Kind.PROSE))
     rows = []
     for each in result.visited:
         pairs = (ABSENT if count is None else f"{count} of {each.pairs}" for count in (each.worse, each.better))
         subject = f"{each.commit.date} {each.commit.subject}"
         rows.append((each.commit.name, _change(each) or ABSENT, *pairs, each.standing.value, subject))
-    return Table(columns=(*columns, Column("subject", Kind.PROSE)), rows=tuple(rows))
+    return Table(columns=columns, rows=tuple(rows))
 
 
 def legend(result: CommitResult) -> Iterator[str]:
@@ -153,11 +153,7 @@ def to_plain(result: CommitResult) -> dict[str, Any]:
 
 
 def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The result in a format; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """The result in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
     return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
 
 

@@ -16,8 +16,8 @@ from pytest_ldos.campaign.breaking_result import (
     LevelSummary,
     MetricBeyond,
 )
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, render_result
-from pytest_ldos.show.page.model import Block, Bullets, Column, Drawing, Kind, Legend, Page, Section, Table, Tone
 
 if TYPE_CHECKING:
     from htpy import Node
@@ -149,10 +149,10 @@ def _blame(result: BreakingResult, stage: StageReport) -> str:
     )
 
 
-def level_table(result: BreakingResult) -> Table:
+def level_table(result: BreakingResult) -> page.Table:
     titles = ("broken", "share", "interval", *(["median"] if result.plan.criterion.metric_name else []), "starts")
-    return Table(
-        columns=(Column("level", Kind.NAME), *map(Column, titles), Column("result", Kind.WORD)),
+    return page.Table(
+        columns=(*page.names("level"), *page.numbers(*titles), *page.words("result")),
         rows=tuple(_level_row(result, each) for each in result.levels),
     )
 
@@ -173,7 +173,7 @@ def mishaps(result: BreakingResult) -> Iterator[str]:
         yield from (f"{level_of(result, level.level)}: {each}" for each in dict.fromkeys(level.mishaps))
 
 
-def stage_table(result: BreakingResult, cause: Cause) -> Table:
+def stage_table(result: BreakingResult, cause: Cause) -> page.Table:
     rows = []
     for each in cause.stages:
         at = each.at_threshold
@@ -181,7 +181,7 @@ def stage_table(result: BreakingResult, cause: Cause) -> Table:
         left = "never" if each.first_left is None else level_of(result, each.first_left)
         separation = "" if each.separation is None else percent(each.separation)
         rows.append((each.stage, format_quantity(each.calm, "ms"), *numbers, left, separation))
-    return Table(columns=(Column("stage", Kind.NAME), *map(Column, _STAGE_TITLES)), rows=tuple(rows))
+    return page.Table(columns=(*page.names("stage"), *page.numbers(*_STAGE_TITLES)), rows=tuple(rows))
 
 
 def legend(result: BreakingResult) -> Iterator[str]:
@@ -238,30 +238,28 @@ _MEANINGS: Final = (
 
 
 def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The result in a format; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """The result in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
     return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
 
 
-def compose_page(result: BreakingResult) -> Page:
+def compose_page(result: BreakingResult) -> page.Page:
     ran, stages = result.template, () if result.cause is None else (stage_table(result, result.cause),)
-    return Page(
+    return page.Page(
         title="ldos: breaking point",
         setting=() if ran is None else (ran.stack, ran.recorder, f"commit {ran.commit or 'unknown'}"),
         answer=answer(result),
         blocks=(
-            Bullets(tuple(remarks(result))),
-            Section(f"Levels of {result.plan.address}", tuple(_levels(result))),
-            Section("What breaks", (Bullets(tuple(cause_of(result))), *stages)),
-            Section("How to read this", (Legend(_MEANINGS), Bullets(tuple(legend(result)), Tone.QUIET))),
+            page.Bullets(tuple(remarks(result))),
+            page.Section(f"Levels of {result.plan.address}", tuple(_levels(result))),
+            page.Section("What breaks", (page.Bullets(tuple(cause_of(result))), *stages)),
+            page.Section(
+                "How to read this", (page.Legend(_MEANINGS), page.Bullets(tuple(legend(result)), page.Tone.QUIET))
+            ),
         ),
     )
 
 
-def _levels(result: BreakingResult) -> Iterator[Block]:
+def _levels(result: BreakingResult) -> Iterator[page.Block]:
     if any(each.trials for each in result.levels):
 
         def draw() -> Node:
@@ -269,6 +267,6 @@ def _levels(result: BreakingResult) -> Iterator[Block]:
 
             return draw_levels(result)
 
-        yield Drawing(draw)
+        yield page.Drawing(draw)
     yield level_table(result)
-    yield Bullets(tuple(mishaps(result)))
+    yield page.Bullets(tuple(mishaps(result)))

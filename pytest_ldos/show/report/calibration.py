@@ -14,7 +14,7 @@ from pytest_ldos.campaign.detection import FAULTS, SUCCESS, Detection, Keeping, 
 from pytest_ldos.campaign.noise import Design
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.show.page.formats import Format, finite, render, to_json
-from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Text, Tone
+from pytest_ldos.show.page.model import ABSENT, Bullets, Page, Section, Table, Text, Tone, names, numbers, words
 
 SCHEMA: Final = 1
 _HOW: Final = {
@@ -58,8 +58,8 @@ def _noise_table(result: CalibrationResult) -> Table:
     return _named("deviation between", ("trials", "starts", "runs", "degrees of freedom", "floor"), rows)
 
 
-def _named(name: str, numbers: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    return Table(columns=(Column(name, Kind.NAME), *map(Column, numbers)), rows=tuple(rows))
+def _named(name: str, titles: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    return Table(columns=(*names(name), *numbers(*titles)), rows=tuple(rows))
 
 
 def _alarm_table(promises: Sequence[Promise]) -> Table:
@@ -82,18 +82,18 @@ def _describe_failures(promises: Sequence[Promise]) -> list[str]:
 
 
 def _mde_table(promises: Sequence[Promise]) -> Table:
-    names = list(dict.fromkeys(name for each in promises for name in each.mde))
+    metrics = list(dict.fromkeys(name for each in promises for name in each.mde))
     counts = (f"{each.trials}{'*' if each.modelled else ''}" for each in promises)
-    mdes = ([_percent(each.mde.get(name, math.inf)) for name in names] for each in promises)
-    return _named("trials of each", names, ((count, *row) for count, row in zip(counts, mdes, strict=True)))
+    mdes = ([_percent(each.mde.get(name, math.inf)) for name in metrics] for each in promises)
+    return _named("trials of each", metrics, ((count, *row) for count, row in zip(counts, mdes, strict=True)))
 
 
 def _suggestion_table(result: CalibrationResult) -> Table:
     planted = {(each.design, each.metric): each.found for each in result.planted}
-    names = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
+    metrics = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
     titles = [title for each in result.suggestions for title in (each.design.value, "planted: found")]
     rows = []
-    for name in names:
+    for name in metrics:
         row = [name]
         for each in result.suggestions:
             trials = each.by_metric.get(name)
@@ -210,24 +210,16 @@ def render_self_test(result: SelfTestResult, *, width: int, color: bool) -> Rend
 def compose_detection_page(result: SelfTestResult, *, has_bars: bool) -> Page:
     """The detection curve: a row for each size of each fault, then what explains them, then the verdict."""
     trials = counted(len(result.base.trials), "trial")
+    columns = (*names("fault"), *numbers("size", "found", "trials"), *words("share", "seen by", "promise"))
     return Page(
         title=f"{result.base.scenario}: {trials} without a fault, then faults planted in the running stack",
         blocks=(
-            Table(columns=_COLUMNS, rows=tuple(_row(each, has_bar=has_bars) for each in result.detections)),
+            Table(columns=columns, rows=tuple(_row(each, has_bar=has_bars) for each in result.detections)),
             Section("explanations", (Bullets(tuple(_explain(result.detections))),)),
             Section("notes", (Bullets((*result.notes, *_legend(result.detections)), Tone.QUIET),)),
             _verdict(result.detections),
         ),
     )
-
-
-_COLUMNS: Final = (
-    Column("fault", Kind.NAME),
-    Column("size"),
-    Column("found"),
-    Column("trials"),
-    *(Column(title, Kind.WORD) for title in ("share", "seen by", "promise")),
-)
 
 
 def _explain(detections: Sequence[Detection]) -> Iterator[str]:

@@ -18,13 +18,7 @@ from pytest_ldos.judge.gate.verdict import Comparison, Finding, LateRise, Tone, 
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.judge.summary import Drift, Explanation, SegmentChange, Summary, path_of, summarize_deadlines
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import (
-    TrialKind,
-    TrialSet,
-    invalid_trials,
-    missing_reasons,
-    sources_of,
-)
+from pytest_ldos.measure.trial.record import TrialKind, TrialSet, invalid_trials, missing_reasons, sources_of
 from pytest_ldos.show.page.formats import finite
 from pytest_ldos.show.report import document, reasons
 from pytest_ldos.show.report.sentences import Untried, advise, describe_parts, describe_run_variation, report_origins

@@ -37,12 +37,6 @@ def render(document: Document) -> Rendered:
     return to_json(plain)
 
 
-def read_schema() -> dict[str, Any]:
-    """The schema (JSON Schema, draft 2020-12)."""
-    schema: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
-    return schema
-
-
 LARGEST: Final = 8 * 1024 * 1024  # most bytes of a file
 LONGEST_TEXT: Final = 10_000  # most characters of one text
 MOST_ITEMS: Final = 10_000  # most items of one list
@@ -212,11 +206,7 @@ def render_schema() -> str:
 
 
 def render_as(document: Document, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The document in a format; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """The document in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
     require_format(kind)
     if kind is Format.JSON:
         return render(document)
@@ -242,7 +232,8 @@ class HostReport:
 
 def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[HostReport, ...]:
     """Names documents by host class, numbered within a class; those without measurements by their place."""
-    classes = [host_class_of(document) for document in documents]
+    heads = ((section.head for section in document.sections if section.head is not None) for document in documents)
+    classes = [next((head.host_class for head in some), "") for some in heads]
     plain = [found or f"unknown host class ({place})" for found, place in zip(classes, places, strict=True)]
     several, seen = {name for name, count in Counter(plain).items() if count > 1}, Counter[str]()
     reports = []
@@ -251,11 +242,6 @@ def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[
         numbered = f"{name} ({seen[name]} of {plain.count(name)})" if name in several else name
         reports.append(HostReport(document, host_class, numbered))
     return tuple(reports)
-
-
-def host_class_of(document: Document) -> str:
-    """Host class of the first measured version; empty if there is none."""
-    return next((section.head.host_class for section in document.sections if section.head is not None), "")
 
 
 def worst_first(reports: Iterable[HostReport]) -> list[HostReport]:

@@ -116,11 +116,7 @@ def _table_to_plain(table: values.Table) -> dict[str, Any]:
 
 
 def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The study in a format; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """The study in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
     return render_result(study, kind, page=compose_page, plain=to_plain, width=width, color=color)
 
 

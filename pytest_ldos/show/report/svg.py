@@ -23,17 +23,7 @@ from htpy import Element, Node
 from markupsafe import Markup
 
 from pytest_ldos.base.text import one_line
-from pytest_ldos.show.report.chart import (
-    COLOURS,
-    SHAPES,
-    Chart,
-    Mark,
-    Series,
-    Shape,
-    draw_axes,
-    light,
-    variables,
-)
+from pytest_ldos.show.report.chart import COLOURS, SHAPES, Chart, Mark, Series, Shape, draw_axes, light, variables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

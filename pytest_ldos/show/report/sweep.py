@@ -18,23 +18,8 @@ from pytest_ldos.judge.summary import CONFIDENCE, Located, success_interval
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, format_of, render, require_format, to_csv, to_json
-from pytest_ldos.show.page.model import (
-    ABSENT,
-    Badge,
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Drawing,
-    Figure,
-    Kind,
-    Legend,
-    Page,
-    Section,
-    Table,
-    Tone,
-)
 
 if TYPE_CHECKING:
     from htpy import Node
@@ -265,7 +250,7 @@ def render_csv(report: SweepReport) -> Rendered:
 _IN_DATA_ALONE: Final = frozenset(metric.name for metric in METRICS.values() if not metric.in_sweeps)
 """Built-in metrics that are only in JSON and CSV."""
 
-_TONES: Final = {VALID: Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), Tone.BAD)}
+_TONES: Final = {VALID: page.Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), page.Tone.BAD)}
 """Tones of states; other states are doubtful."""
 
 
@@ -276,43 +261,45 @@ def shown_metrics(report: SweepReport) -> list[MetricTitle]:
     return [each for each in shown if each.name in known]
 
 
-def overview(report: SweepReport) -> Table:
+def overview(report: SweepReport) -> page.Table:
     """Every cell with state and success, and the verdict if cells are tests."""
     has_verdicts = any(cell.verdict for cell in report.cells)
-    measured = (Column("state", Kind.WORD), Column("succeeded"), Column("95 %"))
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
+    verdict = page.words("verdict") if has_verdicts else ()
+    columns = (*page.words("state"), *page.numbers("succeeded", "95 %"), *verdict)
+    rows: tuple[tuple[page.Cell, ...], ...] = tuple(
         (
             *values_of(cell),
-            Badge(cell.state, _TONES.get(cell.state, Tone.DOUBT)),
+            page.Badge(cell.state, _TONES.get(cell.state, page.Tone.DOUBT)),
             succeeded(cell),
             f"{100 * cell.success_low:.0f} … {100 * cell.success_high:.0f} %" if cell.trials else "",
-            *([cell.verdict or ABSENT] if has_verdicts else []),
+            *([cell.verdict or page.ABSENT] if has_verdicts else []),
         )
         for cell in report.cells
     )
-    verdict = [Column("verdict", Kind.WORD)] if has_verdicts else []
-    return _table(report, "", (*measured, *verdict), rows)
+    return _table(report, "", columns, rows)
 
 
-def load_table(report: SweepReport) -> Table:
+def load_table(report: SweepReport) -> page.Table:
     rows = tuple((*values_of(cell), proof) for cell in report.cells for proof in cell.loads)
-    return _table(report, "loads", (Column("as measured", Kind.PROSE),), rows)
+    return _table(report, "loads", (page.Column("as measured", page.Kind.PROSE),), rows)
 
 
-def metric_table(report: SweepReport, metric: MetricTitle) -> Table:
-    numbers = tuple(map(Column, ("median", "95 %", "ratio", "95 % of ratio")))
+def metric_table(report: SweepReport, metric: MetricTitle) -> page.Table:
+    columns = (*page.numbers("median", "95 %", "ratio", "95 % of ratio"), *page.words(""))
     rows = []
     for cell in report.cells:
-        found, shown = cell.metrics.get(metric.name), (ABSENT, "", "", "")
+        found, shown = cell.metrics.get(metric.name), (page.ABSENT, "", "", "")
         if found is not None and found.values:
             shown = median_of(found, metric), interval_of(found), ratio_of(cell, found), ratio_interval_of(found)
         rows.append((*values_of(cell), *shown, "" if cell.is_valid else cell.state))
-    return _table(report, "", (*numbers, Column("", Kind.WORD)), tuple(rows))
+    return _table(report, "", columns, tuple(rows))
 
 
-def _table(report: SweepReport, title: str, columns: tuple[Column, ...], rows: tuple[tuple[Cell, ...], ...]) -> Table:
-    axes = (Column(axis.name, Kind.NAME) for axis in report.axes)
-    return Table(title=title, columns=(*axes, *columns), rows=rows, key=len(report.axes))
+def _table(
+    report: SweepReport, title: str, columns: tuple[page.Column, ...], rows: tuple[tuple[page.Cell, ...], ...]
+) -> page.Table:
+    axes = page.names(*(axis.name for axis in report.axes))
+    return page.Table(title=title, columns=(*axes, *columns), rows=rows, key=len(axes))
 
 
 def values_of(cell: CellReport) -> list[str]:
@@ -320,7 +307,7 @@ def values_of(cell: CellReport) -> list[str]:
 
 
 def succeeded(cell: CellReport) -> str:
-    return f"{cell.successes} of {cell.trials}" if cell.trials else ABSENT
+    return f"{cell.successes} of {cell.trials}" if cell.trials else page.ABSENT
 
 
 def median_of(found: Located, metric: MetricTitle) -> str:
@@ -343,7 +330,7 @@ def ratio_of(cell: CellReport, found: Located) -> str:
 def ratio_interval_of(found: Located) -> str:
     if found.ratio_low is None and found.ratio_high is None:
         return ""
-    low, high = (ABSENT if each is None else f"{each:.3g}" for each in (found.ratio_low, found.ratio_high))
+    low, high = (page.ABSENT if each is None else f"{each:.3g}" for each in (found.ratio_low, found.ratio_high))
     return f"{low} … {high}"
 
 
@@ -359,37 +346,37 @@ def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
     return f"{cell.label}: {state}{', '.join([f'{succeeded(cell)} succeeded', *medians])}"
 
 
-def compose_page(report: SweepReport) -> Page:
+def compose_page(report: SweepReport) -> page.Page:
     commit = [f"commit {report.commit}"] if report.commit else []
     reasons = tuple(f"{cell.label}: {cell.state}: {each}" for cell in report.cells for each in cell.reasons)
-    return Page(
+    return page.Page(
         title=f"ldos sweep {report.name}",
         setting=(*commit, *([report.stack] if report.stack else [])),
         blocks=(
-            Section(
+            page.Section(
                 f"Cells of {report.scenario}",
-                (overview(report), load_table(report), Section("Reasons", (Bullets(reasons),))),
+                (overview(report), load_table(report), page.Section("Reasons", (page.Bullets(reasons),))),
             ),
-            Section("Metrics over the axes", tuple(_metrics(report))),
-            Section("How to read this", (Bullets(report.notes, Tone.QUIET), Legend(_MEANINGS))),
+            page.Section("Metrics over the axes", tuple(_metrics(report))),
+            page.Section("How to read this", (page.Bullets(report.notes, page.Tone.QUIET), page.Legend(_MEANINGS))),
         ),
         made=f"{report.made_by} {report.made_at}",
     )
 
 
-def _metrics(report: SweepReport) -> Iterator[Block]:
+def _metrics(report: SweepReport) -> Iterator[page.Block]:
     """A figure for each metric, and for each load's number that several cells have."""
     yield _drawing("draw_lines", report)
-    yield Figure(title="success rate", drawings=(_drawing("draw_success", report),))
+    yield page.Figure(title="success rate", drawings=(_drawing("draw_success", report),))
     for number in LOAD_NUMBERS:
         if sum(number.key in cell.load_numbers for cell in report.cells) > 1:
-            yield Figure(title=number.title, drawings=(_drawing("draw_load", report, number),))
+            yield page.Figure(title=number.title, drawings=(_drawing("draw_load", report, number),))
     for each in shown_metrics(report):
         drawing = _drawing("draw_metric", report, each)
-        yield Figure(title=f"{each.name} {each.title}", drawings=(drawing,), table=metric_table(report, each))
+        yield page.Figure(title=f"{each.name} {each.title}", drawings=(drawing,), table=metric_table(report, each))
 
 
-def _drawing(function: str, *shown: object) -> Drawing:
+def _drawing(function: str, *shown: object) -> page.Drawing:
     """A drawing made by a function of `figures`, whose library is optional."""
 
     def draw() -> Node:
@@ -398,7 +385,7 @@ def _drawing(function: str, *shown: object) -> Drawing:
         drawn: Node = getattr(figures, function)(*shown)
         return drawn
 
-    return Drawing(draw)
+    return page.Drawing(draw)
 
 
 _MEANINGS: Final = (

@@ -19,16 +19,17 @@ from pytest_ldos.show.page.model import (
     Badge,
     Block,
     Cell,
-    Column,
     Drawing,
     Figure,
-    Kind,
     Page,
     Section,
     Table,
     Text,
     Tone,
     left_out,
+    names,
+    numbers,
+    words,
 )
 from pytest_ldos.show.report.analysis import Analysis
 from pytest_ldos.trace.ctf.stats import describe_incomplete
@@ -172,7 +173,7 @@ def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterat
     yield Figure(
         title=f"{of}: {one.title} and {other.title}" if of else f"{one.title} and {other.title}",
         drawings=(Drawing(draw),),
-        table=Table(columns=(Column("part", Kind.NAME), Column(one.title), Column(other.title)), rows=rows),
+        table=Table(columns=(*names("part"), *numbers(one.title, other.title)), rows=rows),
     )
 
 
@@ -320,17 +321,17 @@ def _changed(difference: Difference) -> Table:
         for some, word, tone, of in sides
         for each in some
     )
-    columns = (Column("kind", Kind.WORD), Column("name", Kind.NAME), Column("state", Kind.WORD))
+    columns = (*words("kind"), *names("name"), *words("state"))
     return Table(columns=columns, rows=rows, key=2)
 
 
 def _compared(difference: Difference, most: int | None) -> Iterator[Block]:
     shown = difference.compared[:most]
     columns = (
-        Column("quantity", Kind.WORD),
-        Column("name", Kind.NAME),
-        Column(_sure(difference), Kind.WORD),
-        *map(Column, ("base", "head", "change", "interval", "base n", "head n")),
+        *words("quantity"),
+        *names("name"),
+        *words(_sure(difference)),
+        *numbers("base", "head", "change", "interval", "base n", "head n"),
     )
     yield Table(columns=columns, rows=tuple(map(_row, shown)), key=2)
     yield from left_out(len(difference.compared) - len(shown))

@@ -16,26 +16,8 @@ from htpy import Node
 from pytest_ldos.base.text import counted, format_duration, format_quantity, one_line
 from pytest_ldos.measure.metrics.extract import kind_of
 from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.html import untrusted_text
-from pytest_ldos.show.page.model import (
-    ABSENT,
-    Amount,
-    Badge,
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Drawing,
-    Figure,
-    Folded,
-    Kind,
-    Legend,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
 from pytest_ldos.show.report.analysis import Analysis, Measured, tabulate_goals
 from pytest_ldos.show.report.chart import Axis, Chart, Mark, Series, Shape, cut
 from pytest_ldos.show.report.svg import box, draw, line, place
@@ -164,14 +146,15 @@ def _histogram(name: str, values: Sequence[float], words: Callable[[float], str]
     )
 
 
-def show_goals(goals: Measured, metrics: Sequence[Metric]) -> Iterator[Section]:
+def show_goals(goals: Measured, metrics: Sequence[Metric]) -> Iterator[page.Section]:
     trials = [each.trial for each in goals.values() if each.trial is not None]
     if trials:
-        note = Text(f"{counted(len(trials), 'goal')}; the table below has each, and leads to its slice of the timeline")
-        yield Section("Goals, phase by phase", (*_waterfalls(trials), note, *_metrics(goals, metrics)))
+        note = f"{counted(len(trials), 'goal')}; the table below has each, and leads to its slice of the timeline"
+        blocks = (*_waterfalls(trials), page.Text(note), *_metrics(goals, metrics))
+        yield page.Section("Goals, phase by phase", blocks)
 
 
-def _waterfalls(trials: Sequence[TrialSpan]) -> Iterator[Block]:
+def _waterfalls(trials: Sequence[TrialSpan]) -> Iterator[page.Block]:
     whole = sorted((each for each in map(_phases, trials) if len(each.parts) > 1), key=lambda each: each.duration_ns)
     if len(whole) > 1:
         median, worst = whole[(len(whole) - 1) // 2], whole[-1]
@@ -187,7 +170,7 @@ def _phases(trial: TrialSpan) -> Waterfall:
     return Waterfall(f"{trial.scenario} {trial.index + 1}" if trial.marked else trial.goal_id, parts)
 
 
-def _metrics(goals: Measured, metrics: Sequence[Metric]) -> Iterator[Block]:
+def _metrics(goals: Measured, metrics: Sequence[Metric]) -> Iterator[page.Block]:
     for metric in metrics:
         numbers = (each.measurements[metric.name].number for each in goals.values())
         values = [number for number in numbers if number is not None]
@@ -195,54 +178,54 @@ def _metrics(goals: Measured, metrics: Sequence[Metric]) -> Iterator[Block]:
             yield _distribution(metric, values)
 
 
-def _distribution(metric: Metric, values: Sequence[float]) -> Figure:
+def _distribution(metric: Metric, values: Sequence[float]) -> page.Figure:
     ordered = sorted(values)
     median = format_quantity(ordered[(len(ordered) - 1) // 2], metric.unit)
     worst = format_quantity(ordered[-1 if metric.better == "lower" else 0], metric.unit)
-    return Figure(
+    return page.Figure(
         title=f"{metric.name} {metric.title}: median {median}, worst {worst}",
-        drawings=(Drawing(lambda: draw_values(f"{metric.name} of goals", values, metric.unit)),),
+        drawings=(page.Drawing(lambda: draw_values(f"{metric.name} of goals", values, metric.unit)),),
     )
 
 
 _MOST_FINDINGS: Final = 4
 
 
-def compose_drawn(analysis: Analysis, plain: Page) -> Page:
+def compose_drawn(analysis: Analysis, plain: page.Page) -> page.Page:
     """The plain page with drawings before its tables; goals in the tables link to their slices."""
     passages = find_passages(analysis.flow, analysis.paths, analysis.thread_states)
     tables = [
-        _with_links(each) if isinstance(each, Section) and each.title == "goals" else each for each in plain.blocks
+        _with_links(each) if isinstance(each, page.Section) and each.title == "goals" else each for each in plain.blocks
     ]
     return replace(
         plain,
         title=f"Trace {analysis.name}",
         answer=plain.title,
-        badge=Badge("incomplete", Tone.BAD) if describe_incomplete(analysis.flow.model.stats) else None,
+        badge=page.Badge("incomplete", page.Tone.BAD) if describe_incomplete(analysis.flow.model.stats) else None,
         is_interactive=True,
         blocks=(
-            Section("Flow of messages", tuple(_graph(analysis, passages))),
+            page.Section("Flow of messages", tuple(_graph(analysis, passages))),
             *(show_passages(each) for each in passages),
             *show_goals(analysis.goals, analysis.metrics),
-            Section("Timeline", tuple(_timeline(analysis))),
-            Section("Tables", tuple(tables)),
-            Section("How to read this", (Legend(_MEANINGS),)),
+            page.Section("Timeline", tuple(_timeline(analysis))),
+            page.Section("Tables", tuple(tables)),
+            page.Section("How to read this", (page.Legend(_MEANINGS),)),
         ),
         made=f"pytest-ldos {version('pytest-ldos')}",
     )
 
 
-def _graph(analysis: Analysis, passages: Sequence[PathPassages]) -> Iterator[Block]:
+def _graph(analysis: Analysis, passages: Sequence[PathPassages]) -> Iterator[page.Block]:
     flow = analysis.flow
     connections = summarize_connections(flow)
     on_paths = [connections_on(flow, each.instances) for each in passages]
     empty = connections.head(0).select("node", "topic", "role")
     graph = build_graph(flow.model, connections, pl.concat([empty, *on_paths]))
-    yield Bullets(tuple(_findings(analysis, connections)), Tone.DOUBT)
+    yield page.Bullets(tuple(_findings(analysis, connections)), page.Tone.DOUBT)
     if graph.boxes:
-        yield Drawing(lambda: draw_graph(graph))
-    yield from (Text(each, Tone.QUIET) for each in graph.left_out)
-    yield Folded("connections as a table", (_connections(analysis, connections),))
+        yield page.Drawing(lambda: draw_graph(graph))
+    yield from (page.Text(each, page.Tone.QUIET) for each in graph.left_out)
+    yield page.Folded("connections as a table", (_connections(analysis, connections),))
 
 
 def _findings(analysis: Analysis, connections: pl.DataFrame) -> Iterator[str]:
@@ -270,14 +253,14 @@ def _of_topics(found: pl.DataFrame, column: str, words: str) -> Iterator[str]:
         yield f"{counted(len(ordered) - _MOST_FINDINGS, 'more topic')} on which messages {words}: see the table"
 
 
-def _connections(analysis: Analysis, connections: pl.DataFrame) -> Table:
-    names = Names(analysis.flow.model, with_processes=True)
+def _connections(analysis: Analysis, connections: pl.DataFrame) -> page.Table:
+    of_nodes = Names(analysis.flow.model, with_processes=True)
     titles = ("messages", "Hz", "p50", "p99", "late", "too late", "lost")
-    columns = (Column("topic", Kind.NAME), Column("node", Kind.NAME), Column("role", Kind.WORD), *map(Column, titles))
+    columns = (*page.names("topic", "node"), *page.words("role"), *page.numbers(*titles))
     rows = tuple(
         (
             row["topic"],
-            names.node(row["node"]),
+            of_nodes.node(row["node"]),
             row["role"],
             _amount(row["messages"]),
             _amount(row["rate_hz"], f"{row['rate_hz'] or 0:.1f}"),
@@ -286,33 +269,33 @@ def _connections(analysis: Analysis, connections: pl.DataFrame) -> Table:
         )
         for row in connections.iter_rows(named=True)
     )
-    return Table(title="Connections of nodes and topics", columns=columns, rows=rows, key=2)
+    return page.Table(title="Connections of nodes and topics", columns=columns, rows=rows, key=2)
 
 
-def _amount(value: float | None, text: str = "") -> Cell:
-    return ABSENT if value is None else Amount(text or str(value), value=float(value))
+def _amount(value: float | None, text: str = "") -> page.Cell:
+    return page.ABSENT if value is None else page.Amount(text or str(value), value=float(value))
 
 
-def _timeline(analysis: Analysis) -> Iterator[Block]:
+def _timeline(analysis: Analysis) -> Iterator[page.Block]:
     names = tabulate_goals(analysis.goals, ())["goal"].to_list() if analysis.goals else []
     timeline = build_timeline(analysis.flow, analysis.goals, names, analysis.thread_states)
-    yield from (Text(each, Tone.QUIET) for each in describe_timeline(timeline))
+    yield from (page.Text(each, page.Tone.QUIET) for each in describe_timeline(timeline))
     if timeline.tracks:
-        yield Drawing(lambda: draw_timeline(timeline))
+        yield page.Drawing(lambda: draw_timeline(timeline))
 
 
-def _with_links(section: Section) -> Section:
+def _with_links(section: page.Section) -> page.Section:
     """The table of goals; those on the timeline link to their slices."""
     numbers = count()
 
-    def link(cell: Cell) -> Cell:
-        if not isinstance(cell, str) or cell == ABSENT:
+    def link(cell: page.Cell) -> page.Cell:
+        if not isinstance(cell, str) or cell == page.ABSENT:
             return cell
         anchor = anchor_of(next(numbers))
-        return Drawing(lambda: h.a(href=f"#{anchor}")[untrusted_text(cell)])
+        return page.Drawing(lambda: h.a(href=f"#{anchor}")[untrusted_text(cell)])
 
     table, *others = section.blocks
-    assert isinstance(table, Table)
+    assert isinstance(table, page.Table)
     rows = tuple((link(row[0]), *row[1:]) for row in table.rows)
     return replace(section, blocks=(replace(table, rows=rows), *others))
 

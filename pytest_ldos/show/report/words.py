@@ -155,6 +155,11 @@ def summarize(section: document.Section) -> str:
     return "; ".join((changes or ("nothing moved" if is_calm else section.reasons[0]), *describe_caveats(section)))
 
 
+def overview_row(section: document.Section) -> tuple[Badge, str, str]:
+    """Verdict, successes and summary of a scenario, for a table of all."""
+    return badge_of(section.verdict), describe_success(section), summarize(section)
+
+
 def _regressed_aspects(metric: document.MetricReport) -> list[str]:
     return [each.words for each in metric.aspects if each.is_regressed]
 
