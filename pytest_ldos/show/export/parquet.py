@@ -15,7 +15,7 @@ from pytest_ldos.base.files import writing
 from pytest_ldos.base.parquet import write_table
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.fleet.traces import TraceSummary
-from pytest_ldos.instruments.study import ROUNDS, Column, Study, Table
+from pytest_ldos.instruments.study import ROUNDS, Column, Study
 from pytest_ldos.trace.execution.model import MANIFEST, ExecutionModel, write_model
 
 
@@ -129,18 +129,15 @@ def write_study_tables(study: Study, directory: Path) -> list[Path]:
     Raises:
         NotWritten, ConfigurationError: the directory cannot be written.
     """
-    frames = {table.name: table_frame(table) for table in study.tables} | {ROUNDS: rounds_frame(study)}
+    frames = {ROUNDS: rounds_frame(study)}
+    for table in study.tables:
+        columns = {name_of(column): [row[place] for row in table.rows] for place, column in enumerate(table.columns)}
+        frames[table.name] = pl.DataFrame(columns, strict=False)
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for name, frame in frames.items():
             write_table(frame, directory / f"{name}.parquet")
     return [directory / f"{name}.parquet" for name in frames]
-
-
-def table_frame(table: Table) -> pl.DataFrame:
-    """A frame with the table's columns; numbers are 64-bit floats or integers, words strings, absent cells null."""
-    columns = {name_of(column): [row[place] for row in table.rows] for place, column in enumerate(table.columns)}
-    return pl.DataFrame(columns, strict=False)
 
 
 def rounds_frame(study: Study) -> pl.DataFrame:

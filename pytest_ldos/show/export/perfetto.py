@@ -24,7 +24,7 @@ import polars as pl
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.show.export import perfetto_wire as wire
 from pytest_ldos.show.export.perfetto_wire import Annotation, EventType, Interned, Packet, TrackEvent, Tracks
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_of, times_of
+from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import executor_states
@@ -143,27 +143,28 @@ class Content:
             key=self.keys.runs + np.arange(len(runs)),
         )
 
-    def publications(self) -> pl.DataFrame:
-        table = self._model.publications
-        return self._instants(table, self._model.publishers, "publish", ids_of(table, "publisher"))
+    def messages(self) -> list[pl.DataFrame]:
+        """Instants at which messages were published and taken."""
+        model = self._model
+        return [
+            self._instants(model.publications, "publisher", model.publishers, "publish", first_key=0),
+            self._instants(model.takes, "subscription", model.subscriptions, "take", first_key=self.keys.takes),
+        ]
 
-    def takes(self) -> pl.DataFrame:
-        table = self._model.takes
-        return self._instants(table, self._model.subscriptions, "take", ids_of(table, "subscription"))
-
-    def _instants(self, table: pl.DataFrame, entities: pl.DataFrame, verb: str, entity: IdArray) -> pl.DataFrame:
+    def _instants(
+        self, table: pl.DataFrame, column: str, entities: pl.DataFrame, verb: str, *, first_key: int
+    ) -> pl.DataFrame:
         names = self.words.names.numbers(f"{verb} {topic or 'unknown'}" for topic in entities["topic"])
         names[-1] = self.words.names.number(f"{verb} unknown")
         times = times_of(table, "time_ns")
         rows = np.flatnonzero(times != NEVER)
-        is_reception = verb == "take"
         return wire.instants(
             times[rows],
             track=self._thread_tracks[ids_of(table, "thread")[rows]],
-            name=names[entity[rows]],
+            name=names[ids_of(table, column)[rows]],
             category=self.words.categories.number("message"),
-            key=rows + (self.keys.takes if is_reception else 0),
-            is_reception=is_reception,
+            key=first_key + rows,
+            is_reception=verb == "take",
         )
 
     def executor_states(self) -> pl.DataFrame:
@@ -328,7 +329,7 @@ def write_perfetto(
         thread_states: result of `build_thread_states`, for the threads of the model.
     """
     content = Content(model)
-    parts = [content.callback_runs(), content.publications(), content.takes(), content.executor_states()]
+    parts = [content.callback_runs(), *content.messages(), content.executor_states()]
     if thread_states is not None:
         parts.append(content.thread_states(thread_states))
     events = pl.concat([*parts, *content.trials(), *content.counters()])
@@ -351,7 +352,7 @@ def _preamble(content: Content, *, first_ns: int) -> list[bytes]:
         for clock in (wire.BOOTTIME, wire.REALTIME)
     ]
     texts = wire.message(Packet.INTERNED_DATA, content.words.encoded())
-    tracks = [_packet(wire.message(Packet.TRACK_DESCRIPTOR, each)) for each in content.tracks.descriptors()]
+    tracks = [_packet(wire.message(Packet.TRACK_DESCRIPTOR, each)) for each in content.tracks.descriptors]
     return [
         _packet(wire.message(Packet.CLOCK_SNAPSHOT, *clocks)),
         _packet(wire.number(Packet.SEQUENCE_FLAGS, wire.STATE_CLEARED), texts),

@@ -11,7 +11,7 @@ Reference: perfetto, ``protos/perfetto/trace/perfetto_trace.proto``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final
 
@@ -240,18 +240,13 @@ Uuids = npt.NDArray[np.uint64]
 
 
 class Tracks:
-    """Numbers the tracks of a trace and keeps their descriptors, parents before children."""
+    """Numbers the tracks of a trace and keeps their encoded descriptors, parents before children."""
 
     def __init__(self, model: ExecutionModel) -> None:
-        self._descriptors: list[bytes] = []
-        self._last = 0
+        self.descriptors: list[bytes] = []
         self._several_hosts = len(model.hosts) > 1
         self.process = [self._add_process(model, row) for row in model.processes.iter_rows(named=True)]
         self.thread = [self._add_thread(model, row) for row in model.threads.iter_rows(named=True)]
-
-    def descriptors(self) -> Iterable[bytes]:
-        """Encoded fields of each ``TrackDescriptor``."""
-        return self._descriptors
 
     def add(self, name: str, *, parent: int | None = None) -> int:
         return self._add(text(Track.NAME, name), parent=parent)
@@ -273,10 +268,10 @@ class Tracks:
         return np.array([*self.thread, self.add("unknown thread")], dtype=np.uint64)
 
     def _add(self, *fields: bytes, parent: int | None = None) -> int:
-        self._last += 1
+        uuid = len(self.descriptors) + 1
         above = b"" if parent is None else number(Track.PARENT_UUID, parent)
-        self._descriptors.append(b"".join((number(Track.UUID, self._last), above, *fields)))
-        return self._last
+        self.descriptors.append(b"".join((number(Track.UUID, uuid), above, *fields)))
+        return uuid
 
     def _add_process(self, model: ExecutionModel, row: dict[str, int | str | None]) -> int:
         host, pid = int(row["host"] or 0), int(row["pid"] or 0)

@@ -27,27 +27,21 @@ _STYLES: Final[Mapping[model.Tone, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line that is never broken, because it may contain paths to copy."""
-
-    pieces: tuple[model.Words, ...] = ()
+Line = tuple[model.Words, ...]  # never broken, because it may contain paths to copy
 
 
 def line(*pieces: str | model.Words, tone: model.Tone = model.Tone.PLAIN) -> Line:
     """A line made of pieces, which may be none; `tone` is that of pieces without one."""
-    return Line(tuple(each if isinstance(each, model.Words) else model.Words(each, tone) for each in pieces))
+    return tuple(each if isinstance(each, model.Words) else model.Words(each, tone) for each in pieces)
 
 
-def wrapped(
-    text: str, width: int, *, indent: int = 0, hang: int = 2, tone: model.Tone = model.Tone.PLAIN
-) -> list[Line]:
-    """A sentence broken into lines, those after the first indented by `hang` more; none for an empty sentence."""
+def wrapped(text: str, width: int, *, indent: int = 0, tone: model.Tone = model.Tone.PLAIN) -> list[Line]:
+    """A sentence broken into lines, those after the first indented by two more; none for an empty sentence."""
     lines = textwrap.wrap(
         one_line(text),
         width,
         initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + hang),
+        subsequent_indent=" " * (indent + INDENT),
         break_on_hyphens=False,
         break_long_words=False,
     )
@@ -67,7 +61,7 @@ def print_to_text(lines: Iterable[Line], *, color: bool) -> Rendered:
         soft_wrap=True,
     )
     for each in lines:
-        console.print(RichText.assemble(*((piece.text, _STYLES[piece.tone]) for piece in each.pieces)))
+        console.print(RichText.assemble(*((piece.text, _STYLES[piece.tone]) for piece in each)))
     text = "\n".join(shown.rstrip() for shown in sink.getvalue().splitlines())
     return Rendered(f"{without_commands(text)}\n")
 

@@ -25,11 +25,6 @@ from pytest_ldos.show.report.sentences import Untried, advise, describe_parts, d
 from pytest_ldos.show.report.words import describe_load
 
 
-def report_metrics(judged: Judged) -> tuple[document.MetricReport, ...]:
-    """Reports of all metrics of the head, and of those that only the base has."""
-    return tuple(_report_metric(metric, judged) for metric in judged.metrics)
-
-
 def _report_metric(metric: Metric, judged: Judged) -> document.MetricReport:
     head, result = judged.head, judged.result
     of_head, of_base = (summaries.get(metric.name) for summaries in (judged.head_summaries, judged.base_summaries))
@@ -241,14 +236,14 @@ def compose(sections: Sequence[document.Section]) -> document.Document:
 
 def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Section:
     trials, result, base = judged.head, judged.result, judged.base
-    metrics = report_metrics(judged)
+    metrics = tuple(_report_metric(metric, judged) for metric in judged.metrics)
     paths = report_paths(judged.explained, trials.metrics)
     head = report_version(trials, label=THIS_RUN)
     inherited = ", ".join(f"{name} {value}" for name, value in trials.influences.items())
     section = document.Section(
         scenario=trials.scenario,
         verdict=result.verdict,
-        reasons=name_load(reasons.describe_reasons(result.reasons), result.verdict, head.surroundings),
+        reasons=name_load(tuple(map(reasons.describe_reason, result.reasons)), result.verdict, head.surroundings),
         undecided=tuple(map(reasons.describe_more_trials, result.more_trials_because)),
         advice=advise(
             result.verdict,

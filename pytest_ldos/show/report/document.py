@@ -7,6 +7,7 @@ infinite.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -499,6 +500,11 @@ class Section:
         return next((each for each in self.metrics if each.name == name), None)
 
 
+def worst_of(verdicts: Iterable[Verdict | None]) -> Verdict | None:
+    """The worst verdict; ``None`` if nothing was judged."""
+    return worst(judged) if (judged := [each for each in verdicts if each is not None]) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """A report.
@@ -516,8 +522,7 @@ class Document:
     @property
     def verdict(self) -> Verdict | None:
         """The worst verdict of its sections; ``None`` if none was judged."""
-        judged = [section.verdict for section in self.sections if section.verdict is not None]
-        return worst(judged) if judged else None
+        return worst_of(section.verdict for section in self.sections)
 
     @property
     def stacks(self) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ def draw_scale(scale: Axis) -> Node:
     """Draws the scale's ends and middle, for the head of the table's column."""
     ends = ((_START, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (_END, scale.high, "end"))
     content = [
-        words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", anchor)
+        words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", anchor=anchor)
         for x, value, anchor in ends
     ]
     return ornament(_WIDTH, 16, content)
@@ -338,8 +338,8 @@ def _draw_frames(tree: Frame, picture: _Picture, title: str, lines: Iterable[str
     bottom = top + _FRAME_HEIGHT * depth
     frames = [_frame(each, picture, inner, bottom - _FRAME_HEIGHT * each.frame.depth) for each in places]
     heading = [
-        _words(_MARGIN, _MARGIN + 14, one_line(title), "title"),
-        [_words(_MARGIN, _MARGIN + 34 + _LINE * number, line, "note") for number, line in enumerate(notes)],
+        words(_MARGIN, _MARGIN + 14, title, kind="title"),
+        [words(_MARGIN, _MARGIN + 34 + _LINE * number, line, kind="note") for number, line in enumerate(notes)],
     ]
     height = bottom + _FRAME_HEIGHT + _MARGIN
     size = {"viewBox": f"0 0 {place(_FLAME_WIDTH)} {place(height)}", "xmlns": "http://www.w3.org/2000/svg"}
@@ -359,7 +359,7 @@ def _frame(at: Place, picture: _Picture, inner: float, y: float) -> Element:
     return h.g[
         h.title[one_line(picture.tip(at.frame))],
         box(left, y, width, _FRAME_HEIGHT - 1, picture.kind(at.frame)),
-        _words(left + _PADDING, y + 12, label, "name") if label else None,
+        words(left + _PADDING, y + 12, label, kind="name") if label else None,
     ]
 
 
@@ -369,7 +369,3 @@ def _fitting(name: str, width: float) -> str:
     if len(name) <= room:
         return name
     return f"{name[: room - 1]}…" if room >= _FEWEST_LETTERS else ""
-
-
-def _words(x: float, y: float, text: str, kind: str) -> Node:
-    return h.text(x=place(x), y=place(y), class_=kind)[one_line(text)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Final
 
-from htpy import Node
+from htpy import Node, fragment
 
 from pytest_ldos.base.text import format_quantity
 from pytest_ldos.campaign.bisection import LevelState, Spacing
@@ -76,14 +76,12 @@ _BAR_SHARE: Final = 0.8  # share of the distance between two positions that bars
 
 
 def draw_figure(figure: Figure) -> Node:
-    names = ", ".join(curve.label for curve in figure.curves)
-    title = f"{figure.y.title} over {figure.x.title}: {names}"
+    """A legend, unless there is a single curve, and the curves."""
+    names = [curve.label for curve in figure.curves]
+    title = f"{figure.y.title} over {figure.x.title}: {', '.join(names)}"
     series = tuple(_series(figure, number, curve) for number, curve in enumerate(figure.curves))
-    return draw(Chart(title=title, x=_across(figure), y=_up(figure), series=series, height=262, bottom=48))
-
-
-def draw_curve_legend(figure: Figure) -> Node:
-    return draw_legend("Curves", [curve.label for curve in figure.curves])
+    chart = Chart(title=title, x=_across(figure), y=_up(figure), series=series, height=262, bottom=48)
+    return fragment[draw_legend("Curves", names), draw(chart)]
 
 
 def _up(figure: Figure) -> Axis:

@@ -23,7 +23,7 @@ from typing import Any, Final, NoReturn, get_args, get_origin, get_type_hints
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.files import PlainReader
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page.formats import Format, require_format, to_json
 from pytest_ldos.show.report.document import KIND, SCHEMA_VERSION, Document
 
@@ -246,12 +246,6 @@ def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[
 
 def worst_first(reports: Iterable[HostReport]) -> list[HostReport]:
     return sorted(reports, key=lambda each: -each.document.verdict.severity if each.document.verdict else 0)
-
-
-def worst_of(reports: Iterable[HostReport]) -> Verdict | None:
-    """The worst verdict of all machines; ``None`` if none was judged."""
-    judged = [each.document.verdict for each in reports if each.document.verdict is not None]
-    return worst(judged) if judged else None
 
 
 if __name__ == "__main__":

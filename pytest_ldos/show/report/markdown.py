@@ -10,8 +10,8 @@ from pytest_ldos.show.page import markdown
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.markdown import Markdown, join
 from pytest_ldos.show.report import words
-from pytest_ldos.show.report.document import Document, MetricReport, Section
-from pytest_ldos.show.report.json_text import HostReport, worst_first, worst_of
+from pytest_ldos.show.report.document import Document, MetricReport, Section, worst_of
+from pytest_ldos.show.report.json_text import HostReport, worst_first
 
 MARK: Final = Markdown("<!-- pytest-ldos report -->")
 """First line, by which a job finds its earlier comment to update it."""
@@ -75,7 +75,7 @@ def _pages(
     rows = ((each.name, *row) for each in reports for row in _overview(each.document))
     yield page.Page(
         title=words.title_of(stack for each in reports for stack in each.document.stacks),
-        badge=words.badge_of(worst_of(reports)),
+        badge=words.badge_of(worst_of(each.document.verdict for each in reports)),
         contents=page.Table(columns=(*page.words("host class"), *_OVERVIEW), rows=tuple(rows)),
         blocks=(page.Links(tuple(links)), *_end(details=details)),
     )

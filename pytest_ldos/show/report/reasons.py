@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -65,10 +65,6 @@ class Wording:
     remedy: str
     facts: Callable[[Any], Mapping[str, object]] = lambda _: {}
 
-    def of(self, reason: why.Reason) -> str:
-        """The sentence for one reason."""
-        return _FORMAT.vformat(self.sentence, (), {**vars(reason), **self.facts(reason)})
-
     @property
     def pattern(self) -> str:
         """The sentence with `ELLIPSIS` in place of facts."""
@@ -79,12 +75,8 @@ class Wording:
 
 def describe_reason(reason: why.Reason) -> str:
     """The sentence for a reason."""
-    return WORDINGS[type(reason)].of(reason)
-
-
-def describe_reasons(reasons: Sequence[why.Reason]) -> tuple[str, ...]:
-    """A sentence for each reason, in order."""
-    return tuple(map(describe_reason, reasons))
+    wording = WORDINGS[type(reason)]
+    return _FORMAT.vformat(wording.sentence, (), {**vars(reason), **wording.facts(reason)})
 
 
 def describe_aspect(aspect: Aspect) -> str:

@@ -148,8 +148,8 @@ def _show_table(table: values.Table) -> Block:
 
 def _show_figure(figure: values.Figure) -> Figure:
     def draw() -> Node:
-        from pytest_ldos.show.report import figures  # noqa: PLC0415 - its library is optional
+        from pytest_ldos.show.report.figures import draw_figure  # noqa: PLC0415 - its library is optional
 
-        return [figures.draw_curve_legend(figure), figures.draw_figure(figure)]
+        return draw_figure(figure)
 
     return Figure(title=figure.title, drawings=(Drawing(draw),))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 def place(value: float) -> str:
-    """A coordinate."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -42,18 +41,19 @@ def ornament(width: float, height: float, content: Node) -> Node:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Element:
-    """A straight line."""
     return h.line(x1=place(x1), y1=place(y1), x2=place(x2), y2=place(y2), class_=kind)
 
 
-def box(x: float, y: float, width: float, height: float, kind: str) -> Element:
-    """A rectangle."""
-    return h.rect(x=place(x), y=place(y), width=place(max(0.0, width)), height=place(max(0.0, height)), class_=kind)
+def box(
+    x: float, y: float, width: float, height: float, kind: str | None = None, *, corner: str | None = None
+) -> Element:
+    size = {"width": place(max(0.0, width)), "height": place(max(0.0, height))}
+    return h.rect({"x": place(x), "y": place(y), **size}, rx=corner, class_=kind)
 
 
-def words(x: float, y: float, text: str, anchor: str) -> Element:
-    """A label of an axis; `anchor` is the point of the text that is placed at `x`."""
-    return h.text({"text-anchor": anchor}, x=place(x), y=place(y))[text]
+def words(x: float, y: float, text: str, *, anchor: str | None = None, kind: str | None = None) -> Element:
+    """Text on one line; `anchor` is the point of it that is placed at `x`, by default its start."""
+    return h.text({"text-anchor": anchor}, x=place(x), y=place(y), class_=kind)[one_line(text)]
 
 
 _DPI: Final = 72  # dots per inch at which a point is a pixel

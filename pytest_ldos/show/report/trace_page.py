@@ -20,7 +20,7 @@ from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.html import untrusted_text
 from pytest_ldos.show.report.analysis import Analysis, Measured, tabulate_goals
 from pytest_ldos.show.report.chart import Axis, Chart, Mark, Series, Shape, cut
-from pytest_ldos.show.report.svg import box, draw, line, place
+from pytest_ldos.show.report.svg import box, draw, line, place, words
 from pytest_ldos.show.report.trace_against import (
     Part,
     PathPassages,
@@ -71,7 +71,7 @@ def _draw(shown: Waterfall, scale: float) -> Node:
     title = f"{shown.title}: {format_duration(shown.duration_ns if shown.whole_ns is None else shown.whole_ns)}"
     drawing = h.svg({"viewBox": f"0 0 {place(_WIDTH)} {place(height)}"}, class_="plot waterfall", role="img")[
         h.title[one_line(title)],
-        h.text(x="0", y="13", class_="strong")[one_line(title)],
+        words(0, 13, title, kind="strong"),
         list(_rows(shown, scale)),
     ]
     return h.div(".scroll", role="region", aria_label=one_line(title), tabindex="0")[drawing]
@@ -90,9 +90,9 @@ def _rows(shown: Waterfall, scale: float) -> Iterator[Node]:
         yield h.g(class_=f"part {colour}{' marked' if part.is_marked else ''}")[
             h.title[f"{name}: {label}"],
             line(_WORDS, y + _ROW - 2, _WIDTH, y + _ROW - 2, "grid"),
-            h.text(x="0", y=place(y + 13), class_="name")[cut(name, letters)],
+            words(0, y + 13, cut(name, letters), kind="name"),
             box(x, y + 4, width, _BAR, "bar"),
-            h.text(x=place(x + width + _GAP), y=place(y + 13))[label],
+            words(x + width + _GAP, y + 13, label),
         ]
 
 
@@ -114,7 +114,7 @@ def draw_values(name: str, values: Sequence[float], unit: str) -> Node:
     return draw(_histogram(name, values, lambda value: format_quantity(value, unit), "goal", width=520.0))
 
 
-def _histogram(name: str, values: Sequence[float], words: Callable[[float], str], what: str, *, width: float) -> Chart:
+def _histogram(name: str, values: Sequence[float], show: Callable[[float], str], what: str, *, width: float) -> Chart:
     """Bars over an axis that is logarithmic if the values span a decade."""
     is_log = min(values) > 0 and max(values) > _DECADE * min(values)
     scaled = np.log10(values) if is_log else np.asarray(values, dtype=np.float64)
@@ -122,14 +122,14 @@ def _histogram(name: str, values: Sequence[float], words: Callable[[float], str]
     low, high = (low, high) if high > low else (low - 0.05 * abs(low) - 0.5, high + 0.05 * abs(high) + 0.5)
     bins = min(_MOST_BINS, max(6, len(values) // 3))
     counts, edges = np.histogram(scaled, bins=bins, range=(low, high))
-    bounds = [words(10**edge if is_log else edge) for edge in edges.tolist()]
+    bounds = [show(10**edge if is_log else edge) for edge in edges.tolist()]
     marks = tuple(
         Mark(left, float(count), f"{begin} to {end}: {counted(int(count), what)}")
         for left, count, begin, end in zip(edges.tolist(), counts.tolist(), bounds, bounds[1:], strict=False)
         if count
     )
     size = (high - low) / bins
-    places = {words(10**at if is_log else at): at for at in np.linspace(high, low, _TICKS).tolist()}
+    places = {show(10**at if is_log else at): at for at in np.linspace(high, low, _TICKS).tolist()}
     most = int(counts.max())
     return Chart(
         title=f"Distribution of {name}: {counted(len(values), what)}",
@@ -235,22 +235,22 @@ def _findings(analysis: Analysis, connections: pl.DataFrame) -> Iterator[str]:
     own = connections.filter(~pl.col("topic").is_in(list(OF_EVERY_NODE)))
     late = pl.col("late").fill_null(0) + pl.col("too_late").fill_null(0)
     own = own.with_columns(late=late, lost=pl.col("lost").fill_null(0))
-    for column, words in (("lost", "were lost"), ("late", "came late")):
-        yield from _of_topics(own.filter(pl.col(column) > 0), column, words)
+    for column, what in (("lost", "were lost"), ("late", "came late")):
+        yield from _of_topics(own.filter(pl.col(column) > 0), column, what)
     sent = own.group_by("topic", maintain_order=True).agg(pl.col("messages").sum(), pl.col("role").n_unique())
     silent = sent.filter((pl.col("messages") == 0) & (pl.col("role") > 1))["topic"].to_list()
     if silent:
         yield f"silent, though published and subscribed to: {', '.join(silent)}"
 
 
-def _of_topics(found: pl.DataFrame, column: str, words: str) -> Iterator[str]:
+def _of_topics(found: pl.DataFrame, column: str, what: str) -> Iterator[str]:
     topics = found.group_by("topic", maintain_order=True).agg(pl.col(column, "messages").sum(), nodes=pl.len())
     ordered = topics.sort(column, descending=True, maintain_order=True)
     for topic, wrong, messages, nodes in ordered.head(_MOST_FINDINGS).iter_rows():
         share = percent(wrong / max(messages + (wrong if column == "lost" else 0), 1))
-        yield f"{topic}: {counted(wrong, 'message')} ({share}) {words} on the way to {counted(nodes, 'node')}"
+        yield f"{topic}: {counted(wrong, 'message')} ({share}) {what} on the way to {counted(nodes, 'node')}"
     if len(ordered) > _MOST_FINDINGS:
-        yield f"{counted(len(ordered) - _MOST_FINDINGS, 'more topic')} on which messages {words}: see the table"
+        yield f"{counted(len(ordered) - _MOST_FINDINGS, 'more topic')} on which messages {what}: see the table"
 
 
 def _connections(analysis: Analysis, connections: pl.DataFrame) -> page.Table:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from pytest_ldos.base.text import NS_PER_US, counted, format_duration, one_line
 from pytest_ldos.measure.metrics.extract import TrialMetrics
 from pytest_ldos.show.page.formats import to_json
-from pytest_ldos.show.report.svg import box, line, place
+from pytest_ldos.show.report.svg import box, line, place, words
 from pytest_ldos.show.report.trace_graph import cut
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
@@ -275,8 +275,8 @@ def draw_timeline(timeline: Timeline) -> Node:
     return h.div(".timeline")[
         h.ul(".legend")[
             [
-                h.li[h.span(class_=kind, aria_hidden="true")["■"], words]
-                for kind, words in _KINDS
+                h.li[h.span(class_=kind, aria_hidden="true")["■"], meaning]
+                for kind, meaning in _KINDS
                 if len(timeline.slices[kind])
             ]
         ],
@@ -346,7 +346,7 @@ def _picture(timeline: Timeline) -> Node:
 
 def _goal(goal: GoalSlice, number: int, scale: float) -> Node:
     x, width = _NAMES + goal.begin_us * scale, max(goal.length_us * scale, 2.0)
-    label = h.text(x=place(x + 3), y="14")[cut(goal.name)] if len(cut(goal.name)) * _LETTERS < width else None
+    label = words(x + 3, 14, cut(goal.name)) if len(cut(goal.name)) * _LETTERS < width else None
     tooltip = f"{one_line(goal.name)}: {format_duration(goal.length_us * NS_PER_US)}"
     phases = [line(at, 2, at, 20, "zero") for _, us in goal.phases if (at := _NAMES + us * scale) > x]
     return h.g(id=anchor_of(number), class_="goal")[h.title[tooltip], box(x, 2, width, 18, "span"), phases, label]
@@ -360,7 +360,7 @@ def _track(timeline: Timeline, number: int, top: float, scale: float) -> Node:
     return h.g(class_="track")[
         h.title[name],
         line(0, y + _ROW - 1, _WIDTH, y + _ROW - 1, "grid"),
-        h.text(x="0", y=place(y + 13), class_="small")[cut(name)],
+        words(0, y + 13, cut(name), kind="small"),
         [
             h.path(d=path, class_=kind)
             for kind, offset, height in kinds
@@ -390,7 +390,7 @@ def _axis(timeline: Timeline, height: float, scale: float) -> Iterator[Node]:
         anchor = "end" if number == _TICKS - 1 else "middle" if number else "start"
         label = format_duration(us * NS_PER_US) if number else "0"
         yield line(x, 0, x, height - 18, "grid")
-        yield h.text({"text-anchor": anchor}, x=place(x), y=place(height - 4), class_="small muted")[label]
+        yield words(x, height - 4, label, anchor=anchor, kind="small muted")
 
 
 def _data(timeline: Timeline) -> str:
