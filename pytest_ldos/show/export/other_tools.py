@@ -1,8 +1,7 @@
 """Trials in pytest-benchmark's JSON, and events in the form of ROS 2's `tracetools_read`.
 
 pytest-benchmark's format has neither unit nor direction: its readers take each mean for seconds (lower is better), and
-each ``ops`` for iterations per second (higher is better). Other metrics are left out; `left_out_of_benchmarks` names
-them. There is one benchmark per scenario and metric.
+each ``ops`` for iterations per second. Other metrics are left out; `left_out_of_benchmarks` names them.
 
 Reference: ``src/extract.ts`` of github-action-benchmark, ``adapters/python/pytest.rs`` of bencher.
 """

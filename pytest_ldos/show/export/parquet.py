@@ -21,11 +21,7 @@ from pytest_ldos.trace.execution.model import MANIFEST, ExecutionModel, write_mo
 
 @contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
-    """Creates a temporary folder on the same disk as a future file or folder, and deletes it on exit.
-
-    Raises:
-        OSError: no folder can be created there.
-    """
+    """Creates a temporary folder on the disk of a future file or folder, or raises an `OSError`; deletes it on exit."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
         yield Path(folder)
@@ -55,10 +51,7 @@ def is_model_directory(directory: Path) -> bool:
 def write_parquet(model: ExecutionModel, directory: Path) -> None:
     """Writes ``TABLE.parquet`` for each table, and ``model.json``; `read_model` reads them back.
 
-    All files appear at once, or none after an error. An existing model is replaced.
-
-    Raises:
-        OSError: the directory cannot be written, or holds something else.
+    All files appear at once or, with an `OSError` of `replaced`, none. An existing model is replaced.
     """
     with replaced(directory, is_ours=is_model_directory) as fresh:
         write_model(model, fresh, target=directory)
@@ -107,11 +100,7 @@ def require_writable(directory: Path) -> None:
 
 
 def write_fleet(summaries: Sequence[TraceSummary], directory: Path) -> None:
-    """Writes ``traces.parquet`` and ``measurements.parquet``; both appear at once, or not at all.
-
-    Raises:
-        OSError: the directory cannot be written, or holds something else.
-    """
+    """Writes ``traces.parquet`` and ``measurements.parquet``, both or, with an `OSError` of `replaced`, none."""
     with replaced(directory, is_ours=is_fleet_directory) as fresh:
         fresh.mkdir()
         write_table(traces_frame(summaries), fresh / TRACES)

@@ -1,12 +1,7 @@
 """Writes an execution model as a Perfetto trace, for its UI and its trace processor.
 
-All packets belong to one sequence, in time order, in nanoseconds since the epoch. Perfetto
-uses the time since boot and needs the relation of other clocks to it. Traces of ROS 2 do
-not contain the boot time, so the first packet equates boot time with the realtime clock.
-
-Processes and threads appear as such, with callback runs as slices, publications and
-receptions as instants, and an arrow for each message. Below a thread are the states of its executor and, if the kernel
-was recorded, of the thread. Trials with their phases, and counters, have tracks outside the processes.
+All packets belong to one sequence, in time order, in nanoseconds since the epoch. Perfetto uses the time since boot,
+which traces of ROS 2 do not contain, so the first packet equates boot time with the realtime clock.
 
 Reference: perfetto, ``TracePacket``, ``TrackEvent``.
 """

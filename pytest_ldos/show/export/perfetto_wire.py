@@ -4,9 +4,7 @@ Many messages are encoded at once: an array with a row per message holds the byt
 message has fewer. Fields side by side make a message; all bytes, row by row, are the encoding of all messages. For
 single messages there are `number`, `text` and `message`.
 
-Reference: Protocol Buffers, encoding.
-
-Reference: perfetto, ``protos/perfetto/trace/perfetto_trace.proto``.
+Reference: Protocol Buffers, encoding; perfetto, ``protos/perfetto/trace/perfetto_trace.proto``.
 """
 
 from __future__ import annotations

@@ -29,6 +29,10 @@ def untrusted_text(text: str) -> Node:
     return h.bdi[one_line(text)] if text else ""
 
 
+def link(address: str, text: str) -> Node:
+    return h.a(href=address)[untrusted_text(text)]
+
+
 def badge(shown: model.Badge | None) -> Node:
     if shown is None:
         return None
@@ -175,7 +179,7 @@ class _Blocks:
             case model.Bullets():
                 yield bullet_list(block.lines)
             case model.Links():
-                links = [h.li[h.a(href=each.url)[untrusted_text(each.title)]] for each in block.links]
+                links = [h.li[link(each.url, each.title)] for each in block.links]
                 yield h.ul[links] if links else None
             case model.Legend():
                 yield h.dl[

@@ -106,11 +106,7 @@ class Analysis:
 def render_analysis(
     analysis: Analysis, kind: Format = Format.TERMINAL, *, width: int = 100, color: bool = False, whole: bool = True
 ) -> Rendered:
-    """Renders nodes, topics, callbacks, executors, paths and goals of a trace, drawn in HTML; all rows if `whole`.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """Renders a trace in tables, and drawn in HTML, which may be `Unavailable`; all rows if `whole`."""
     require_format(kind)
     if kind is Format.JSON:
         model = analysis.flow.model
@@ -316,14 +312,8 @@ _REFINING: Final = frozenset(metric.name for metric in METRICS.values() if metri
 
 
 def render_fleet(summaries: Sequence[TraceSummary], *, width: int, color: bool, whole: bool) -> Rendered:
-    """One table per question; unreadable traces are always shown, and all readable ones if `whole`."""
-    return render(
-        compose_fleet_page(summaries, None if whole else _MOST_TRACES), Format.TERMINAL, width=width, color=color
-    )
-
-
-def compose_fleet_page(summaries: Sequence[TraceSummary], most: int | None) -> page.Page:
-    """At most `most` readable traces (``None``: all), then all together, then those that cannot be read."""
+    """Readable traces, all if `whole`, then all together, then those that cannot be read."""
+    most = None if whole else _MOST_TRACES
     readable = [each for each in summaries if not each.problem]
     unreadable = [each for each in summaries if each.problem]
     partial = sum(not is_whole(each) for each in readable)
@@ -331,7 +321,7 @@ def compose_fleet_page(summaries: Sequence[TraceSummary], most: int | None) -> p
     common = _common_folder(summaries)
     problems = tuple(page.Text(f"{_short(each.trace, common)}: {each.problem}", is_whole=True) for each in unreadable)
     damaged = tuple(f"{_short(each.trace, common)}: {each.damage}" for each in readable if each.damage)
-    return page.Page(
+    composed = page.Page(
         title=_fleet_headline(readable, unreadable, common),
         tone=page.Tone.BAD if unreadable else page.Tone.STRONG,
         blocks=(
@@ -343,6 +333,7 @@ def compose_fleet_page(summaries: Sequence[TraceSummary], most: int | None) -> p
             page.Section("could not be read", problems),
         ),
     )
+    return render(composed, Format.TERMINAL, width=width, color=color)
 
 
 def _fleet_headline(readable: Sequence[TraceSummary], unreadable: Sequence[TraceSummary], common: str) -> str:

@@ -24,17 +24,13 @@ _HOW: Final = {
 
 
 def render_calibration(result: CalibrationResult, *, file: str, width: int, color: bool) -> Rendered:
-    return render(compose_page(result, file), Format.TERMINAL, width=width, color=color)
-
-
-def compose_page(result: CalibrationResult, file: str) -> Page:
     """Estimated noise, verdicts of the gate on equal versions, and trials required to detect a change."""
     made = result.calibration
     draws = counted(result.promises[0].alarms.draws, "pair")
     by_design = groupby(result.promises, key=lambda each: each.design)
     alarms, failures = _alarm_table(result.promises), Bullets(tuple(_describe_failures(result.promises)))
     needed = Bullets(tuple(map(_describe_suggestion, result.suggestions)))
-    return Page(
+    page = Page(
         title=f"{made.scenario}: {counted(made.trials, 'trial')} of {counted(made.starts, 'start')} of one version",
         blocks=(
             _noise_table(result),
@@ -48,6 +44,7 @@ def compose_page(result: CalibrationResult, file: str) -> Page:
             Text(f"stored: {file}", is_whole=True),
         ),
     )
+    return render(page, Format.TERMINAL, width=width, color=color)
 
 
 def _noise_table(result: CalibrationResult) -> Table:
@@ -202,24 +199,19 @@ _LARGEST: Final = 99.99
 
 
 def render_self_test(result: SelfTestResult, *, width: int, color: bool) -> Rendered:
-    """The self-test for a terminal; a wide one shows a bar next to each share."""
-    page = compose_detection_page(result, has_bars=width >= _WITH_BARS)
-    return render(page, Format.TERMINAL, width=width, color=color)
-
-
-def compose_detection_page(result: SelfTestResult, *, has_bars: bool) -> Page:
-    """The detection curve: a row for each size of each fault, then what explains them, then the verdict."""
+    """The detection curve, with bars in a wide terminal, then what explains it, then the verdict."""
     trials = counted(len(result.base.trials), "trial")
     columns = (*names("fault"), *numbers("size", "found", "trials"), *words("share", "seen by", "promise"))
-    return Page(
+    page = Page(
         title=f"{result.base.scenario}: {trials} without a fault, then faults planted in the running stack",
         blocks=(
-            Table(columns=columns, rows=tuple(_row(each, has_bar=has_bars) for each in result.detections)),
+            Table(columns=columns, rows=tuple(_row(each, has_bar=width >= _WITH_BARS) for each in result.detections)),
             Section("explanations", (Bullets(tuple(_explain(result.detections))),)),
             Section("notes", (Bullets((*result.notes, *_legend(result.detections)), Tone.QUIET),)),
             _verdict(result.detections),
         ),
     )
+    return render(page, Format.TERMINAL, width=width, color=color)
 
 
 def _explain(detections: Sequence[Detection]) -> Iterator[str]:

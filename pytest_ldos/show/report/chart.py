@@ -1,7 +1,4 @@
-"""Charts as values: marks, rules and fields over two axes, in named colours.
-
-Colours are names of variables in the pages' style sheets.
-"""
+"""Charts as values: marks, rules and fields over two axes, in colours named as in the pages' style sheets."""
 
 from __future__ import annotations
 

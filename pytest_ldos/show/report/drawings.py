@@ -1,7 +1,4 @@
-"""Drawings in SVG: intervals, distributions and trials in order of a scenario, and flame graphs.
-
-Names come from measured programs: they are text, never markup.
-"""
+"""Drawings in SVG of a scenario and of profiles; names of measured programs are text, never markup."""
 
 from __future__ import annotations
 
@@ -54,11 +51,7 @@ _BESIDE: Final = 12.0  # distance from the axis to failed trials [px]
 
 
 def draw_distribution(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]]) -> Node:
-    """Draws every trial as a mark above its value, with a row for each version, and medians as lines.
-
-    Args:
-        samples: version (``base``, ``head``), its label, its values.
-    """
+    """Draws a row for each sample (``base`` or ``head``, label, values): marks above values, a line at the median."""
     values = [point.value for *_, sample in samples for point in sample.points if point.value is not None]
     medians = ", ".join(f"{label} {median_of(metric, sample)}" for _, label, sample in samples)
     rows = [_ROW * (len(samples) - number) - 72.0 for number in range(len(samples))]

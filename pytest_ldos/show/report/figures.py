@@ -215,12 +215,7 @@ def _draw_cells(
     of: Callable[[sweep.CellReport], CellPoint],
     limits: tuple[float, float] | None = None,
 ) -> list[Node]:
-    """A drawing for each combination of values of the third and later axes.
-
-    Args:
-        of: the drawn quantity of a cell.
-        limits: ends of the scale, if not derived from the values.
-    """
+    """A drawing of a quantity for each combination of values of the third and later axes."""
     points = [of(cell) for cell in report.cells]
     bounds = [(each.value, each.low, each.high) for each in points if each.value is not None]
     values = [number for each in bounds for number in each if number is not None]

@@ -25,7 +25,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import html
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import to_json
-from pytest_ldos.show.page.html import untrusted_text
+from pytest_ldos.show.page.html import link, untrusted_text
 from pytest_ldos.show.report import history
 from pytest_ldos.show.report.chart import light
 from pytest_ldos.show.report.figures import chart_of
@@ -78,7 +78,7 @@ def _row(trend: Trend, point: CommitPoint, origins: history.Origins) -> tuple[pa
 
 def link_commit(commit: str, label: str, origins: history.Origins) -> page.Cell:
     url = origins.commit_url(commit)
-    return page.Drawing(lambda: h.a(href=url)[untrusted_text(label)]) if url else label
+    return page.Drawing(lambda: link(url, label)) if url else label
 
 
 LABEL: Final = "ldos"
@@ -198,7 +198,7 @@ def file_of(key: BaselineKey) -> str:
 
 def _index(states: Sequence[State], origins: history.Origins) -> page.Page:
     places = groupby(states, key=lambda state: state.key.place)
-    files = [_link(name, name) for name in ("badge.svg", "badge.json")]
+    files = [link(name, name) for name in ("badge.svg", "badge.json")]
     return page.Page(
         title=TITLE,
         badge=overall(states),
@@ -218,7 +218,7 @@ def _table_of(states: Iterable[State], origins: history.Origins) -> page.Table:
 def _scenario_row(state: State, origins: history.Origins) -> tuple[page.Cell, ...]:
     last = state.last
     return (
-        page.Drawing(lambda: _link(file_of(state.key), state.key.scenario)),
+        page.Drawing(lambda: link(file_of(state.key), state.key.scenario)),
         state.badge,
         link_commit(last.commit, last.commit or last.name, origins),
         f"{last.started_at:%Y-%m-%d}",
@@ -240,7 +240,7 @@ def _scenario(state: State, shown: history.Shown, origins: history.Origins) -> p
             rows=tuple(_metric(anchor, history.overview_row(trend)) for anchor, trend, _ in own),
         ).without_empty(),
         blocks=(
-            page.Drawing(lambda: h.p[_link(INDEX, "all scenarios")]),
+            page.Drawing(lambda: h.p[link(INDEX, "all scenarios")]),
             *(show_trend(trend, points, origins, anchor=anchor) for anchor, trend, points in own),
         ),
         made=_MADE,
@@ -250,8 +250,4 @@ def _scenario(state: State, shown: history.Shown, origins: history.Origins) -> p
 def _metric(anchor: str, row: tuple[page.Cell, ...]) -> tuple[page.Cell, ...]:
     """A row of the overview without its scenario; the metric links to its section."""
     _, metric, *others = row
-    return (page.Drawing(lambda: _link(f"#{anchor}", str(metric))), *others)
-
-
-def _link(address: str, text: str) -> h.Node:
-    return h.a(href=address)[untrusted_text(text)]
+    return (page.Drawing(lambda: link(f"#{anchor}", str(metric))), *others)

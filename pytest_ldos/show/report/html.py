@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
-import htpy as h
 from htpy import Node
 
 from pytest_ldos.base.text import Rendered, format_duration, format_quantity
 from pytest_ldos.show.page import html
 from pytest_ldos.show.page import model as page
-from pytest_ldos.show.page.html import untrusted_text
 from pytest_ldos.show.report import drawings, words
 from pytest_ldos.show.report.chart import Axis
 from pytest_ldos.show.report.document import (
@@ -155,21 +153,17 @@ def _prose(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]
 
 def _blocks(section: Section) -> Iterator[page.Block]:
     versions = [version for version in (section.base, section.head) if version is not None]
-    measured = _listed((*words.describe_measurement(section), *words.describe_details(section)))
+    measured = words.listed((*words.describe_measurement(section), *words.describe_details(section)))
     yield page.Text(words.describe_outcome(section), page.Tone.QUIET)
     yield from words.show_findings(section)
     if words.shown_metrics(section):
-        yield page.Section("All metrics", (metrics_table(section), _listed(words.describe_sources(section))))
+        yield page.Section("All metrics", (metrics_table(section), words.listed(words.describe_sources(section))))
     yield page.Section("Where the time went", tuple(_paths(section)))
     yield page.Section("Failures", (failures_table(versions),))
     measured_metrics = (metric for metric in words.shown_metrics(section) if _samples(section, metric))
     yield page.Section("Trials", tuple(_metric(section, metric) for metric in measured_metrics))
     yield page.Section("What else differs", (differences_table(section),))
     yield page.Section("How it was measured", (versions_table(versions), measured) if versions else (measured,))
-
-
-def _listed(lines: Iterable[str]) -> page.Bullets:
-    return page.Bullets(tuple(lines))
 
 
 def _paths(section: Section) -> Iterator[page.Block]:
@@ -244,12 +238,11 @@ def compose_page(document: Document) -> page.Page:
 
 def _overview(anchored: list[tuple[str, str, Section]]) -> page.Table:
     columns = page.names("scenario", "verdict", "trials", "in short")
-    rows = ((_way_to(anchor, name), *words.overview_row(section)) for anchor, name, section in anchored)
+    rows = (
+        (page.Drawing(partial(html.link, f"#{anchor}", name)), *words.overview_row(section))
+        for anchor, name, section in anchored
+    )
     return page.Table(title="Scenarios and their verdicts", columns=columns, rows=tuple(rows))
-
-
-def _way_to(anchor: str, name: str) -> page.Drawing:
-    return page.Drawing(lambda: h.a(href=f"#{anchor}")[untrusted_text(name)])
 
 
 _MEANINGS: Final = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
@@ -33,28 +33,20 @@ def render_several(
 ) -> Rendered:
     """The overall verdict and a table of all machines, then each machine's results, the worst first.
 
-    Args:
-        reports: results of each machine.
-        links: for all machines.
-        links_of: for one machine, by the name of its report.
+    `links` are for all machines, `links_of` for one machine, by the name of its report.
     """
     ordered = worst_first(reports)
-    return _fitting(lambda details: list(_pages(ordered, links, links_of or {}, details=details)))
+    return _fitting(lambda details: _pages(ordered, links, links_of or {}, details=details))
 
 
-def _fitting(compose: Callable[[bool], Sequence[page.Page]]) -> Rendered:
-    whole = _render(compose(True))
-    if len(whole) <= _LARGEST:
-        return whole
-    short = _render(compose(False))
-    if len(short) <= _LARGEST:
-        return short
-    end = short.rfind("\n", 0, _LARGEST)
-    return Rendered(f"{short[:end]}\n\n… the rest is left out: the report is too long for a comment.\n")
-
-
-def _render(pages: Sequence[page.Page]) -> Rendered:
-    return join([MARK, *(Markdown(markdown.render(each).strip()) for each in pages)])
+def _fitting(compose: Callable[[bool], Iterable[page.Page]]) -> Rendered:
+    text = Rendered("")
+    for details in (True, False):
+        text = join([MARK, *(Markdown(markdown.render(each).strip()) for each in compose(details))])
+        if len(text) <= _LARGEST:
+            return text
+    end = text.rfind("\n", 0, _LARGEST)
+    return Rendered(f"{text[:end]}\n\n… the rest is left out: the report is too long for a comment.\n")
 
 
 def _page(document: Document, links: _Links, *, details: bool) -> page.Page:

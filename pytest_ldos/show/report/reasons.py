@@ -1,7 +1,4 @@
-"""The wording of reasons: one table of the sentence and the remedy for each kind, and the sentence of each aspect.
-
-The page of reasons is generated from `WORDINGS`.
-"""
+"""The wording of reasons, one table from which their page is generated, and the sentence of each aspect."""
 
 from __future__ import annotations
 
@@ -13,7 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity
-from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.key import (
+    BaselineKey,
+    LoadDifference,
+    OtherHost,
+    OtherHostClasses,
+    OtherLoads,
+    OtherScenario,
+)
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import (
     Aspect,
@@ -27,7 +31,7 @@ from pytest_ldos.judge.gate.verdict import (
     Tail,
     VariesTooMuch,
 )
-from pytest_ldos.show.report.sentences import describe_host, describe_key
+from pytest_ldos.show.report.sentences import describe_key
 
 ELLIPSIS: Final = "…"  # stands for the facts of a run in `Wording.pattern`
 
@@ -96,6 +100,10 @@ def describe_aspect(aspect: Aspect) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
+
+
+def _host(key: BaselineKey) -> str:
+    return f"{key.host_class} ({key.stack})"
 
 
 def _deadline_facts(reason: why.MissedDeadline) -> Mapping[str, object]:
@@ -264,7 +272,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     OtherHost: Wording(
         "host class {own} cannot be compared with {other}",
         "compare runs of one class; record a baseline on each machine",
-        lambda reason: {"own": describe_host(reason.here), "other": describe_host(reason.there)},
+        lambda reason: {"own": _host(reason.here), "other": _host(reason.there)},
     ),
     OtherHostClasses: Wording(
         "there are baselines of host class {others:list}, but none of this host's class, {here.host_class}",

@@ -60,11 +60,9 @@ def advise(
     """Advice on what to do next; nothing if all is well.
 
     Args:
-        failures: trials that failed.
         is_inconclusive: whether more trials would help.
         base_needs: number of trials with which the baseline must be recorded again; 0 if it has enough.
         is_study: True for an instrument, whose settings give the number of rounds.
-        untried: remedies that are still available.
     """
     if verdict is Verdict.INCONCLUSIVE and base_needs:
         how = _MORE_ROUNDS if is_study else f"--ldos-trials={base_needs} or more"
@@ -134,11 +132,6 @@ def describe_parts(found: PartsExplanation) -> str:
 
 def describe_key(key: BaselineKey, on: str = "on host class") -> str:
     return f"scenario '{key.scenario}' of the {key.stack} stack {on} {key.host_class}"
-
-
-def describe_host(key: BaselineKey) -> str:
-    """Description of a host class among others."""
-    return f"{key.host_class} ({key.stack})"
 
 
 def describe_place(key: BaselineKey) -> str:

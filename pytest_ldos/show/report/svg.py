@@ -1,9 +1,7 @@
 """SVG without scripts: charts drawn by Matplotlib, and elements of other drawings.
 
-For charts, see `plots.chart`. Colours are in the style sheet, so that they follow the reader's scheme.
-
-Marks have tooltips with their values. In a page, colours are variables of its style sheet, so that they follow the
-reader's scheme. A file has the light scheme's colours, which every viewer understands.
+In a page, colours are variables of its style sheet, so that they follow the reader's scheme. A file has the light
+scheme's colours, which every viewer understands.
 """
 
 from __future__ import annotations
@@ -66,7 +64,6 @@ _SETTINGS: Final[dict[Any, Any]] = {
     "svg.hashsalt": "pytest-ldos",
     "text.parse_math": False,
 }
-_NAN: Final = math.nan
 
 
 @dataclass
@@ -179,8 +176,8 @@ def _draw_marks(axes: Axes, series: Series, marks: Sequence[Mark], tags: Tags) -
 def _draw_legend(figure: Figure, axes: Axes, chart: Chart) -> None:
     handles = [
         axes.plot(
-            [_NAN],
-            [_NAN],
+            [math.nan],
+            [math.nan],
             color=light()[series.colour],
             marker=series.shape.value or None,
             markerfacecolor="none" if series.is_hollow else light()[series.colour],

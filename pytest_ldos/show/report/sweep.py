@@ -70,7 +70,6 @@ class CellReport:
     """One cell.
 
     Attributes:
-        values: of the axes, in their order.
         state: ``valid``, ``broken`` (the arm could not continue under its loads), ``invalid``,
             ``infra``, ``skipped`` or ``not measured``.
         reasons: why it is not valid, or other remarks.
@@ -80,7 +79,6 @@ class CellReport:
         loads: proofs, in words.
         load_numbers: those of `LOAD_NUMBERS` in its loads' proofs, by key; means over its starts.
         starts, planned: stack starts that were made, and that were planned.
-        hosts: on which it was measured.
         metrics: by name; those of a cell that is not valid are included, but not reliable.
         is_reference: whether it is the denominator of the other cells' ratios.
         verdict: of the cell's test.

@@ -14,11 +14,9 @@ from pytest_ldos.show.report.document import Change, Document, MetricReport, Sec
 
 
 def render(document: Document, *, width: int, color: bool, setting: bool = True, details: bool = True) -> Rendered:
-    """The whole document; tables are at most `width` wide, other lines are not broken.
+    """The whole document, with stack, tracer and host (`setting`), and with spread, added trials, … (`details`).
 
-    Args:
-        setting: True to show stack, tracer and host above the scenarios.
-        details: True to describe spread, rises, added trials and the like.
+    Tables are at most `width` wide, other lines are not broken.
     """
     above = words.describe_setting(document) if setting else ()
     blocks: list[page.Block] = [page.Text(each, page.Tone.QUIET, is_whole=True) for each in above]

@@ -222,11 +222,7 @@ def render_against(
     color: bool = False,
     whole: bool = True,
 ) -> Rendered:
-    """Renders new and gone nodes, topics and callbacks, and significant differences; all rows if `whole`.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """Renders what is new, gone or significantly different in a format, which may be `Unavailable`; all if `whole`."""
     require_format(kind)
     difference = compare_runs([each.run for each in bases], [each.run for each in heads])
     if kind is Format.JSON:

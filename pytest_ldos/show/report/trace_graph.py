@@ -211,11 +211,7 @@ class Layout:
 
 
 def lay_out(graph: Graph) -> Layout:
-    """Lays out a graph so that messages flow from left to right as far as possible.
-
-    Raises:
-        Unavailable: pygraphviz is not installed.
-    """
+    """Lets messages flow from left to right as far as possible; raises `Unavailable` without pygraphviz."""
     try:
         from pygraphviz import AGraph  # noqa: PLC0415 - an extra
     except ImportError:

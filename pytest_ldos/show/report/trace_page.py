@@ -17,7 +17,7 @@ from pytest_ldos.base.text import counted, format_duration, format_quantity, one
 from pytest_ldos.measure.metrics.extract import kind_of
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.show.page import model as page
-from pytest_ldos.show.page.html import untrusted_text
+from pytest_ldos.show.page.html import link
 from pytest_ldos.show.report.analysis import Analysis, Measured, tabulate_goals
 from pytest_ldos.show.report.chart import Axis, Chart, Mark, Series, Shape, cut
 from pytest_ldos.show.report.svg import box, draw, line, place, words
@@ -288,15 +288,15 @@ def _with_links(section: page.Section) -> page.Section:
     """The table of goals; those on the timeline link to their slices."""
     numbers = count()
 
-    def link(cell: page.Cell) -> page.Cell:
+    def linked(cell: page.Cell) -> page.Cell:
         if not isinstance(cell, str) or cell == page.ABSENT:
             return cell
         anchor = anchor_of(next(numbers))
-        return page.Drawing(lambda: h.a(href=f"#{anchor}")[untrusted_text(cell)])
+        return page.Drawing(lambda: link(f"#{anchor}", cell))
 
     table, *others = section.blocks
     assert isinstance(table, page.Table)
-    rows = tuple((link(row[0]), *row[1:]) for row in table.rows)
+    rows = tuple((linked(row[0]), *row[1:]) for row in table.rows)
     return replace(section, blocks=(replace(table, rows=rows), *others))
 
 

@@ -347,17 +347,17 @@ def describe_calibration(calibration: document.CalibrationReport | None) -> Iter
 
 def show_findings(section: document.Section, *, most: int | None = None) -> Iterator[Block]:
     """The reasons, then advice, MDEs and reasons for more trials under headings; at most `most` sentences each."""
-    yield _listed(section.reasons, most)
+    yield listed(section.reasons, most)
     for title, lines in (
         ("What moved", (*map(describe_move, moved_metrics(section)), *describe_paths(section))),
         ("What to do", section.advice),
         ("Minimum detectable effects", describe_mdes(section)),
         ("More trials would help", section.undecided),
     ):
-        yield Shown(title, (_listed(lines, most),))
+        yield Shown(title, (listed(lines, most),))
 
 
-def _listed(lines: Iterable[str], most: int | None) -> Bullets:
+def listed(lines: Iterable[str], most: int | None = None) -> Bullets:
     found = tuple(lines)
     more = (f"… and {len(found) - most} more",) if most is not None and len(found) > most else ()
     return Bullets((*found[:most], *more))

@@ -1,7 +1,5 @@
 """A document as workflow commands of GitHub: an annotation on the test of each scenario that needs attention.
 
-A good verdict with unjudged metrics is a notice.
-
 Reference: GitHub's "Workflow commands"; actions/runner, ``ActionCommand.cs``.
 """
 
