@@ -133,22 +133,10 @@ def _stats(data: list[float]) -> dict[str, Any]:
 
 DictEvent = dict[str, Any]
 
-_LEFT_OUT: Final = frozenset(
-    {
-        "content_size",
-        "events_discarded",
-        "id",
-        "packet_size",
-        "packet_seq_num",
-        "stream_id",
-        "stream_instance_id",
-        "timestamp_end",
-        "timestamp_begin",
-        "magic",
-        "uuid",
-        "v",
-    }
-)
+_LEFT_OUT: Final = frozenset({
+    "content_size", "events_discarded", "id", "packet_size", "packet_seq_num", "stream_id", "stream_instance_id",
+    "timestamp_end", "timestamp_begin", "magic", "uuid", "v",
+})  # fmt: skip
 _COLLIDING: Final = "payload_"
 _EVENTS_AT_ONCE: Final = 1 << 16
 

@@ -139,7 +139,6 @@ class Content:
         )
 
     def messages(self) -> list[pl.DataFrame]:
-        """Instants at which messages were published and taken."""
         model = self._model
         return [
             self._instants(model.publications, "publisher", model.publishers, "publish", first_key=0),
@@ -251,7 +250,6 @@ class Content:
 
 
 def last_moment(model: ExecutionModel) -> int:
-    """The last time of any publication, take, wait or callback run."""
     columns = [model.publications["time_ns"], model.takes["time_ns"], model.waits["begin_ns"], model.waits["end_ns"]]
     columns += [model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
     return max((int(column.drop_nulls().to_numpy().max()) for column in columns if column.count()), default=0)

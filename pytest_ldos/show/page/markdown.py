@@ -93,7 +93,6 @@ _LOWEST = 3  # level below which a heading would be smaller than the text, and i
 
 
 def render(page: model.Page) -> Rendered:
-    """The title and the answer, the contents, then the setting."""
     contents = [] if page.contents is None else [table(page.contents)]
     parts = [*contents, *_parts(page.blocks, _TOP + 1)]
     last = small([*page.setting, *([page.made] if page.made else [])])

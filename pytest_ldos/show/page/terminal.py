@@ -80,8 +80,6 @@ INDENT: Final = 2  # indentation of a table, in columns of a terminal
 
 @dataclass(frozen=True)
 class _Laid:
-    """A column, its title as lines, and its cells from top to bottom."""
-
     column: model.Column
     title: tuple[model.Words, ...]
     cells: tuple[model.Words, ...]
@@ -160,7 +158,6 @@ def _choose(laid: Sequence[_Laid], room: int) -> list[_Laid]:
 
 
 def _rows(laid: Sequence[_Laid], room: int) -> list[Line]:
-    """The heading and the lines of each row, of which a cell may have several."""
     widths = _narrowed(laid, room)
     titles = [[model.Words(words.text, model.Tone.QUIET) for words in each.title] for each in laid]
     rows = zip(*(each.cells for each in laid), strict=True)
@@ -219,7 +216,6 @@ def render(page: model.Page, *, width: int, color: bool) -> Rendered:
 
 
 def _lines(blocks: Iterable[model.Block], width: int) -> list[Line]:
-    """Blocks one below the other, with blank lines around sections and tables."""
     lines: list[Line] = []
     is_apart = False
     for each in blocks:

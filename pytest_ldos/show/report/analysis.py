@@ -231,62 +231,48 @@ def _describe_whole(model: ExecutionModel) -> Iterator[str]:
         )
 
 
+def _name(title: str, source: str = "") -> _Column:
+    return _Column(title, source or title, kind=page.Kind.NAME)
+
+
+def _counts(*titles: str) -> tuple[_Column, ...]:
+    return tuple(_Column(title, title.replace(" ", "_")) for title in titles)
+
+
+def _times(*titles: str) -> tuple[_Column, ...]:
+    return tuple(_Column(title, f"{title}_ns", format_duration) for title in titles)
+
+
+def _shares(*titles: str) -> tuple[_Column, ...]:
+    return tuple(_Column(title, title, percent) for title in titles)
+
+
 _NODES: Final = (
-    _Column("node", "name", kind=page.Kind.NAME),
-    _Column("pid", "pid"),
+    _name("node", "name"),
+    *_counts("pid"),
     _Column("pubs", "publishers"),
     _Column("subs", "subscriptions"),
-    _Column("services", "services"),
-    _Column("clients", "clients"),
-    _Column("timers", "timers"),
+    *_counts("services", "clients", "timers"),
 )
-_ACTIONS: Final = (
-    _Column("action", "name", kind=page.Kind.NAME),
-    _Column("role", "role", kind=page.Kind.NAME),
-    _Column("node", "of", kind=page.Kind.NAME),
-)
-_TOPICS: Final = (
-    _Column("topic", "topic", kind=page.Kind.NAME),
-    _Column("messages", "messages"),
-    _Column("Hz", "rate_hz", "{:.1f}".format),
-    _Column("received", "received"),
-    _Column("p50", "p50_ns", format_duration),
-    _Column("p99", "p99_ns", format_duration),
-    _Column("late", "late"),
-    _Column("too late", "too_late"),
-    _Column("lost", "lost"),
-)
-_CALLBACKS: Final = (
-    _Column("callback", "callback", kind=page.Kind.NAME),
-    _Column("runs", "runs"),
-    _Column("total", "total_ns", format_duration),
-    _Column("p50", "p50_ns", format_duration),
-    _Column("p90", "p90_ns", format_duration),
-    _Column("p99", "p99_ns", format_duration),
-    _Column("max", "max_ns", format_duration),
-)
+_ACTIONS: Final = (_name("action", "name"), _name("role"), _name("node", "of"))
+_RATE: Final = _Column("Hz", "rate_hz", "{:.1f}".format)
+_LOSSES: Final = (*_counts("received"), *_times("p50", "p99"), *_counts("late", "too late", "lost"))
+_TOPICS: Final = (_name("topic"), *_counts("messages"), _RATE, *_LOSSES)
+_CALLBACKS: Final = (_name("callback"), *_counts("runs"), *_times("total", "p50", "p90", "p99", "max"))
 _EXECUTORS: Final = (
-    _Column("executor of", "process", kind=page.Kind.NAME),
-    _Column("pid", "pid"),
-    _Column("threads", "threads"),
-    _Column("waiting", "waiting", percent),
-    _Column("processing", "processing", percent),
-    _Column("executing", "executing", percent),
+    _name("executor of", "process"),
+    *_counts("pid", "threads"),
+    *_shares("waiting", "processing", "executing"),
 )
 _PATHS: Final = (
-    _Column("path", "path", kind=page.Kind.NAME),
-    _Column("passages", "passages"),
-    _Column("p50", "p50_ns", format_duration),
-    _Column("p99", "p99_ns", format_duration),
-    _Column("max", "max_ns", format_duration),
-    _Column("deadline", "deadline_ns", format_duration),
-    _Column("missed", "missed"),
-    _Column("most time in", "longest", kind=page.Kind.NAME),
-    _Column("share", "share", percent),
+    _name("path"),
+    *_counts("passages"),
+    *_times("p50", "p99", "max", "deadline"),
+    *_counts("missed"),
+    _name("most time in", "longest"),
+    *_shares("share"),
 )
-
-
-_GOALS: Final = (_Column("goal", "goal", kind=page.Kind.NAME), _Column("began", "began"), _Column("outcome", "outcome"))
+_GOALS: Final = (_name("goal"), *_counts("began", "outcome"))
 
 
 def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: int | None) -> page.Section:

@@ -192,7 +192,6 @@ _DARK: Final = "@media (prefers-color-scheme: dark)"
 
 @cache
 def light() -> Mapping[str, str]:
-    """``#rrggbb`` by name of the variable."""
     return colours(dark=False)
 
 

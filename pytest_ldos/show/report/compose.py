@@ -318,7 +318,6 @@ def compose_infra(
 
 
 def report_paths(explained: Mapping[str, Explanation], metrics: Sequence[Metric]) -> tuple[document.PathReport, ...]:
-    """Changes of each path and its parts, with the metrics that measure it."""
     return tuple(
         document.PathReport(
             path=each.path,

@@ -496,7 +496,6 @@ class Section:
         return (self.base.label if self.base else "base", self.head.label if self.head else "this run")
 
     def metric(self, name: str) -> MetricReport | None:
-        """The metric of that name, or ``None``."""
         return next((each for each in self.metrics if each.name == name), None)
 
 
@@ -521,7 +520,6 @@ class Document:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The worst verdict of its sections; ``None`` if none was judged."""
         return worst_of(section.verdict for section in self.sections)
 
     @property

@@ -161,7 +161,6 @@ def build_schema() -> dict[str, Any]:
 
 
 def _describe_fields(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """An object with exactly the fields of a dataclass."""
     text = inspect.cleandoc(kind.__doc__ or "")
     described = dict(_ATTRIBUTE.findall(text))
     hints = get_type_hints(kind)

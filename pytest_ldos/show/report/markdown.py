@@ -63,7 +63,6 @@ def _page(document: Document, links: _Links, *, details: bool) -> page.Page:
 def _pages(
     reports: Sequence[HostReport], links: _Links, links_of: Mapping[str, _Links], *, details: bool
 ) -> Iterator[page.Page]:
-    """The page of all machines, then a page for each."""
     rows = ((each.name, *row) for each in reports for row in _overview(each.document))
     yield page.Page(
         title=words.title_of(stack for each in reports for stack in each.document.stacks),

@@ -78,7 +78,6 @@ class Wording:
 
 
 def describe_reason(reason: why.Reason) -> str:
-    """The sentence for a reason."""
     wording = WORDINGS[type(reason)]
     return _FORMAT.vformat(wording.sentence, (), {**vars(reason), **wording.facts(reason)})
 
@@ -124,7 +123,6 @@ def _not_clear_facts(reason: why.NotClear) -> Mapping[str, object]:
 
 
 def _not_judged_facts(reason: why.NotJudged) -> Mapping[str, object]:
-    """Minimum detectable effect and its limit, and what would make the metric judgeable."""
     found = reason.comparison
     doubt = ", and may have become worse" if reason.may_be_worse else ""
     if reason.trials:
@@ -316,7 +314,6 @@ def _amount(by: float) -> str:
 
 
 def describe_more_trials(use: MoreTrials) -> str:
-    """The sentence for a reason why more trials would help."""
     match use:
         case MayFailMore():
             return "failures may have become more frequent"

@@ -81,7 +81,6 @@ def advise(
 
 
 def _advise_noisy(untried: Untried, *, is_study: bool) -> str:
-    """The next remedy that is still available."""
     if is_study:
         return _MORE_ROUNDS
     if untried.interleaving:
@@ -135,7 +134,6 @@ def describe_key(key: BaselineKey, on: str = "on host class") -> str:
 
 
 def describe_place(key: BaselineKey) -> str:
-    """Heading of scenarios with the same stack and host class."""
     return f"stack {key.stack}, host class {key.host_class}"
 
 
@@ -143,7 +141,6 @@ APPROXIMATELY: Final = "≈"
 
 
 def report_origins(sources: Collection[Source]) -> tuple[Origin, ...]:
-    """Sources in the order of their names."""
     found = sorted(sources, key=lambda source: source.name)
     return tuple(Origin(name=each.name, caveat=each.caveat, is_usual=each in OWN | DECLARED) for each in found)
 

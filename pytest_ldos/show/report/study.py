@@ -34,7 +34,6 @@ _EXACT: Final = 1_000_000_000  # numbers from 1000 up to this are shown whole, e
 
 
 def setting_of(study: Study) -> Iterator[str]:
-    """Layer, middleware, settings and versions of the measured software."""
     yield f"{study.layer}: {study.middleware}"
     if study.settings:
         yield ", ".join(f"{name} {_setting(value)}" for name, value in study.settings.items())
@@ -121,7 +120,6 @@ def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool
 
 
 def compose_page(study: Study) -> Page:
-    """Notes first, then tables and figures; long tables are folded."""
     notes = Section("Notes", (Bullets((*failures_of(study), *study.notes)),))
     return Page(
         title=f"ldos {study.instrument}",

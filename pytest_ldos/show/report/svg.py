@@ -73,7 +73,6 @@ class Tags:
     found: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, kind: str, tips: Sequence[str] = ()) -> str:
-        """A new identifier."""
         name = f"ldos-{len(self.found)}"
         self.found[name] = kind, tuple(map(one_line, tips))
         return name
@@ -215,7 +214,6 @@ def draw(chart: Chart) -> Node:
 
 
 def render_svg(chart: Chart) -> bytes:
-    """The chart as a file."""
     svg = _svg(chart, {}, ground="page")
     for name, value in (("xmlns", _NAMESPACE), ("width", f"{chart.width:g}"), ("font-family", "sans-serif")):
         svg.set(name, value)

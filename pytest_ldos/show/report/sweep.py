@@ -260,7 +260,6 @@ def shown_metrics(report: SweepReport) -> list[MetricTitle]:
 
 
 def overview(report: SweepReport) -> page.Table:
-    """Every cell with state and success, and the verdict if cells are tests."""
     has_verdicts = any(cell.verdict for cell in report.cells)
     verdict = page.words("verdict") if has_verdicts else ()
     columns = (*page.words("state"), *page.numbers("succeeded", "95 %"), *verdict)
@@ -363,7 +362,6 @@ def compose_page(report: SweepReport) -> page.Page:
 
 
 def _metrics(report: SweepReport) -> Iterator[page.Block]:
-    """A figure for each metric, and for each load's number that several cells have."""
     yield _drawing("draw_lines", report)
     yield page.Figure(title="success rate", drawings=(_drawing("draw_success", report),))
     for number in LOAD_NUMBERS:

@@ -131,7 +131,6 @@ class PathPassages:
 
 
 def find_passages(flow: FlowGraph, paths: Sequence[PathSpec], thread_states: pl.DataFrame | None) -> list[PathPassages]:
-    """The passages of each path with at least one."""
     critical = CriticalPaths(flow)
     found = [each for each in (find_path(flow, path) for path in paths) if len(each)]
     states = thread_states if thread_states is not None and len(thread_states) else None
@@ -265,7 +264,6 @@ def _names(runs: Sequence[SeenRun]) -> str:
 
 
 def describe_evidence(difference: Difference) -> str:
-    """Sentences on the evidence of a difference, and its limits."""
     match difference.evidence:
         case Evidence.PASSAGES:
             return ONE_RUN

@@ -300,7 +300,6 @@ def anchor_of(goal: int) -> str:
 
 
 def describe_timeline(timeline: Timeline) -> Iterator[str]:
-    """Sentences on the content of the tracks, and on merged or omitted slices."""
     counts = {"runs": "callback run", "sent": "publication", WAITING: "executor wait", "cpu": "wait for a CPU"}
     shown = [
         counted(len(each) + each.merged, counts[kind], "waits for a CPU" if kind == "cpu" else "")

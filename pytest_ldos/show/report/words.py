@@ -156,7 +156,6 @@ def summarize(section: document.Section) -> str:
 
 
 def overview_row(section: document.Section) -> tuple[Badge, str, str]:
-    """Verdict, successes and summary of a scenario, for a table of all."""
     return badge_of(section.verdict), describe_success(section), summarize(section)
 
 
@@ -313,7 +312,6 @@ def list_differences(differences: Iterable[document.Difference]) -> str:
 
 
 def describe_interleaving(interleaving: document.Interleaving | None) -> Iterator[str]:
-    """Order of the stack starts, and the trend of each metric over them."""
     if interleaving is None:
         return
     yield f"order of the {interleaving.blocks} stack starts: {' '.join(interleaving.order)}"
