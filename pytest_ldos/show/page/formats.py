@@ -7,11 +7,11 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.text import Rendered, one_line
@@ -50,9 +50,6 @@ def _harmless(value: object) -> object:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-_R = TypeVar("_R")
-
-
 class Format(StrEnum):
     """Values of ``--format``; except for the first, they are also suffixes of files."""
 
@@ -89,10 +86,3 @@ def render(page: Page, kind: Format, *, width: int = 100, color: bool = False) -
 
         return html.render(page)
     return markdown.render(page) if kind is Format.MARKDOWN else terminal.render(page, width=width, color=color)
-
-
-def render_result(
-    result: _R, kind: Format, *, page: Callable[[_R], Page], plain: Callable[[_R], Any], width: int, color: bool
-) -> Rendered:
-    """A result in a format: its page for people, its plain values for programs; raises `Unavailable` as `render`."""
-    return to_json(plain(result)) if kind is Format.JSON else render(page(result), kind, width=width, color=color)

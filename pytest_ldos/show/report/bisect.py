@@ -10,7 +10,7 @@ from typing import Any, Final, assert_never
 from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.campaign.commit_rounds import Commit
 from pytest_ldos.campaign.commit_search import CHANGE_CONFIDENCE, CommitResult, Finding, Visited
-from pytest_ldos.show.page.formats import Format, finite, render_result
+from pytest_ldos.show.page.formats import Format, finite, render, to_json
 from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone, numbers, words
 from pytest_ldos.show.report.compose import report_paths
 from pytest_ldos.show.report.words import describe_path
@@ -154,7 +154,9 @@ def to_plain(result: CommitResult) -> dict[str, Any]:
 
 def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
     """The result in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
-    return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
+    if kind is Format.JSON:
+        return to_json(to_plain(result))
+    return render(compose_page(result), kind, width=width, color=color)
 
 
 def compose_page(result: CommitResult) -> Page:

@@ -17,7 +17,7 @@ from pytest_ldos.campaign.breaking_result import (
     MetricBeyond,
 )
 from pytest_ldos.show.page import model as page
-from pytest_ldos.show.page.formats import Format, render_result
+from pytest_ldos.show.page.formats import Format, render, to_json
 
 if TYPE_CHECKING:
     from htpy import Node
@@ -239,7 +239,9 @@ _MEANINGS: Final = (
 
 def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
     """The result in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
-    return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
+    if kind is Format.JSON:
+        return to_json(to_plain(result))
+    return render(compose_page(result), kind, width=width, color=color)
 
 
 def compose_page(result: BreakingResult) -> page.Page:

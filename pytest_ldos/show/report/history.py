@@ -64,17 +64,11 @@ def plot_as_text(trend: Trend, shown: Sequence[CommitPoint], *, width: int) -> l
 
 
 _SINCE: Final = tuple(f"since {anchor}" for anchor in (PIN, START))
+_RANKS: Final = (("n", 8), ("median", 10), ("location", 1), ("interval", 7), ("step", 2), ("interval", 6))
 _COMMITS: Final = (
     page.Column("commit", page.Kind.WORD),
     page.Column("date", page.Kind.WORD, rank=9),
-    page.Column("n", rank=8),
-    page.Column("median", rank=10),
-    page.Column("location", rank=1),
-    page.Column("interval", rank=7),
-    page.Column("step", rank=2),
-    page.Column("interval", rank=6),
-    *(page.Column(title, rank=3) for title in _SINCE),
-    page.Column("rolling", rank=5),
+    *(page.Column(title, rank=rank) for title, rank in (*_RANKS, *((each, 3) for each in _SINCE), ("rolling", 5))),
     page.Column("", page.Kind.WORD, rank=4),
 )
 OVERVIEW: Final = (*page.names("scenario", "metric"), *page.numbers("runs", "now", *_SINCE, "rolling"), *page.names(""))

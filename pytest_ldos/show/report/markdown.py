@@ -118,15 +118,11 @@ def _blocks(section: Section, *, details: bool) -> Iterator[page.Block]:
 
 
 def _row(metric: MetricReport) -> tuple[page.Cell, ...]:
-    change = metric.change
-    numbers = (
-        ("", "", "") if change is None else (words.change_of(change), words.interval_of(change), words.mde_of(change))
-    )
     base = "" if metric.base is None else words.median_of(metric, metric.base)
     return (
         f"{metric.name} {metric.title}",
         base,
         words.median_of(metric, metric.head),
-        *numbers,
+        *words.numbers_of(metric.change),
         words.badge_of_metric(metric),
     )

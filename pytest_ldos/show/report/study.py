@@ -11,7 +11,7 @@ from pytest_ldos.base.series import CENSORED, Invalid, Missing, Value
 from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.instruments import study as values
 from pytest_ldos.instruments.study import Study
-from pytest_ldos.show.page.formats import Format, render_result
+from pytest_ldos.show.page.formats import Format, render, to_json
 from pytest_ldos.show.page.model import (
     ABSENT,
     Block,
@@ -116,7 +116,9 @@ def _table_to_plain(table: values.Table) -> dict[str, Any]:
 
 def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
     """The study in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
-    return render_result(study, kind, page=compose_page, plain=to_plain, width=width, color=color)
+    if kind is Format.JSON:
+        return to_json(to_plain(study))
+    return render(compose_page(study), kind, width=width, color=color)
 
 
 def compose_page(study: Study) -> Page:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
@@ -10,7 +10,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page import terminal
 from pytest_ldos.show.report import words
-from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
+from pytest_ldos.show.report.document import Document, MetricReport, Section
 
 
 def render(document: Document, *, width: int, color: bool, setting: bool = True, details: bool = True) -> Rendered:
@@ -37,7 +37,7 @@ def _show_section(section: Section, name: str, *, details: bool) -> page.Section
             listed(words.describe_measurement(section), page.Tone.QUIET),
             listed(words.describe_details(section) if details else (), page.Tone.QUIET),
         ),
-        badge=None if section.verdict is None else badge_by_name(section.verdict),
+        badge=words.badge_by_name(section.verdict),
         remark=words.describe_outcome(section),
     )
 
@@ -47,40 +47,27 @@ def listed(lines: Iterable[str], tone: page.Tone = page.Tone.PLAIN) -> page.Bull
     return page.Bullets(tuple(lines), tone, is_whole=True)
 
 
+_RANKS: Final = {"median": 2, "CV": 6, "adjusted": 7, "baseline": 5, "change": 1, "interval": 3, "MDE": 4}
 _COLUMNS: Final = (
     page.Column("", page.Kind.WORD),
     page.Column("", page.Kind.WORD, rank=8),
-    page.Column("median", rank=2),
-    page.Column("CV", rank=6),
-    page.Column("adjusted", rank=7),
-    page.Column("baseline", rank=5),
-    page.Column("change", rank=1),
-    page.Column("interval", rank=3),
-    page.Column("MDE", rank=4),
+    *(page.Column(title, rank=rank) for title, rank in _RANKS.items()),
     page.Column("verdict", page.Kind.WORD, rank=1),
 )
 
 
 def _row(metric: MetricReport) -> tuple[page.Cell, ...]:
-    def compared(of: Callable[[Change], str]) -> str:
-        return "" if metric.change is None else of(metric.change)
-
+    cvs = (None, None) if metric.head is None else (metric.head.cv, metric.head.adjusted_cv)
     return (
         metric.name,
         metric.title,
         words.median_of(metric, metric.head),
-        page.ABSENT if metric.head is None else words.percent(metric.head.cv),
-        "" if metric.head is None or metric.head.adjusted_cv is None else words.percent(metric.head.adjusted_cv),
-        compared(lambda _: words.median_of(metric, metric.base)),
-        compared(words.change_of),
-        compared(words.interval_of),
-        compared(words.mde_of),
+        words.percent(cvs[0]),
+        "" if cvs[1] is None else words.percent(cvs[1]),
+        "" if metric.change is None else words.median_of(metric, metric.base),
+        *words.numbers_of(metric.change),
         words.badge_of_metric(metric, by_name=True),
     )
-
-
-def badge_by_name(verdict: Verdict) -> page.Badge:
-    return page.Badge(verdict.value, words.tone_of(verdict))
 
 
 _QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.SHOWN, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE})
@@ -109,7 +96,7 @@ def _show_failure(section: Section) -> page.Section:
             ),
             listed(f"→ {each}" for each in section.advice),
         ),
-        badge=None if section.verdict is None else badge_by_name(section.verdict),
+        badge=words.badge_by_name(section.verdict),
         remark=words.describe_outcome(section),
     )
 
@@ -133,8 +120,5 @@ def _show_metric(metric: MetricReport) -> page.Section:
         ("MDE", words.mde_of(change)),
         *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
     )
-    return page.Section(
-        f"{metric.name} {metric.title}",
-        (page.Table(columns=page.words("", ""), rows=rows),),
-        badge=badge_by_name(metric.verdict),
-    )
+    table = page.Table(columns=page.words("", ""), rows=rows)
+    return page.Section(f"{metric.name} {metric.title}", (table,), badge=words.badge_by_name(metric.verdict))

@@ -321,12 +321,8 @@ def _changed(difference: Difference) -> Table:
 
 def _compared(difference: Difference, most: int | None) -> Iterator[Block]:
     shown = difference.compared[:most]
-    columns = (
-        *words("quantity"),
-        *names("name"),
-        *words(_sure(difference)),
-        *numbers("base", "head", "change", "interval", "base n", "head n"),
-    )
+    values = numbers("base", "head", "change", "interval", "base n", "head n")
+    columns = (*words("quantity"), *names("name"), *words(_sure(difference)), *values)
     yield Table(columns=columns, rows=tuple(map(_row, shown)), key=2)
     yield from left_out(len(difference.compared) - len(shown))
 
@@ -340,12 +336,10 @@ def _row(each: Compared) -> tuple[Cell, ...]:
         each.kind.value,
         each.name,
         judged,
-        Amount(format_duration(each.base_ns), value=each.base_ns),
-        Amount(format_duration(each.head_ns), value=each.head_ns),
+        *(Amount(format_duration(ns), value=ns) for ns in (each.base_ns, each.head_ns)),
         Amount(format_ratio(each.ratio), value=each.ratio),
         bounds,
-        Amount(str(each.base_count), value=each.base_count),
-        Amount(str(each.head_count), value=each.head_count),
+        *(Amount(str(count), value=count) for count in (each.base_count, each.head_count)),
     )
 
 

@@ -88,6 +88,11 @@ def interval_of(change: document.Change) -> str:
     return f"{low} … {format_effect(change.high - 1) if is_large else format_ratio(change.high)}"
 
 
+def numbers_of(change: document.Change | None) -> tuple[str, str, str]:
+    """The change, its interval and its MDE; empty texts if the metric was not compared."""
+    return ("", "", "") if change is None else (change_of(change), interval_of(change), mde_of(change))
+
+
 def verdict_word(verdict: Verdict | None) -> str:
     return "not judged" if verdict is None else verdict.word
 
@@ -363,6 +368,11 @@ def listed(lines: Iterable[str], most: int | None = None) -> Bullets:
 
 def badge_of(verdict: Verdict | None) -> Badge:
     return Badge(verdict_word(verdict), tone_of(verdict))
+
+
+def badge_by_name(verdict: Verdict | None) -> Badge | None:
+    """The verdict under its name in commands and files; ``None`` if nothing was judged."""
+    return None if verdict is None else Badge(verdict.value, tone_of(verdict))
 
 
 def badge_of_metric(metric: document.MetricReport, *, by_name: bool = False) -> Badge | str:
