@@ -123,15 +123,6 @@ class TrackEvent(IntEnum):
     FLOW_IDS = 47
 
 
-class Track(IntEnum):
-    UUID = 1
-    NAME = 2
-    PROCESS = 3
-    THREAD = 4
-    PARENT_UUID = 5
-    COUNTER = 8
-
-
 # Values of ``TrackEvent.Type``.
 EventType = IntEnum("EventType", {"SLICE_BEGIN": 1, "SLICE_END": 2, "INSTANT": 3, "COUNTER": 4})
 
@@ -139,7 +130,8 @@ EventType = IntEnum("EventType", {"SLICE_BEGIN": 1, "SLICE_END": 2, "INSTANT": 3
 Annotation = IntEnum("Annotation", {"NAME_IID": 1, "STRING_VALUE_IID": 17})
 Interned = IntEnum("Interned", {"CATEGORIES": 1, "NAMES": 2, "ANNOTATION_NAMES": 3, "ANNOTATION_TEXTS": 29})
 
-# Fields of ``ProcessDescriptor``, ``ThreadDescriptor``, ``CounterDescriptor``, ``ClockSnapshot`` and its ``Clock``.
+# Fields of ``TrackDescriptor``, those of its parts, ``ClockSnapshot`` and its ``Clock``.
+Track = IntEnum("Track", {"UUID": 1, "NAME": 2, "PROCESS": 3, "THREAD": 4, "PARENT_UUID": 5, "COUNTER": 8})
 Process = IntEnum("Process", {"PID": 1, "NAME": 6, "LABELS": 8})
 Thread = IntEnum("Thread", {"PID": 1, "TID": 2, "NAME": 5})
 Counter = IntEnum("Counter", {"UNIT": 3, "UNIT_NAME": 6})
@@ -153,29 +145,19 @@ BOOTTIME: Final = 6
 
 Numbers = npt.NDArray[Any]
 
+# Columns of a table of track events, with the number that stands for none.
 _EVENTS: Final[Mapping[str, tuple[type[np.generic], int]]] = {
-    "time_ns": (np.int64, 0),
-    "order": (np.int64, 0),
-    "kind": (np.uint8, 0),
-    "track": (np.uint64, 0),
-    "name": (np.uint32, 0),
+    "time_ns": (np.int64, 0),  # since the epoch
+    "order": (np.int64, 0),  # breaks ties of time, so that slices nest and flows start at their origin
+    "kind": (np.uint8, 0),  # one of `EventType`
+    "track": (np.uint64, 0),  # its uuid
+    "name": (np.uint32, 0),  # number of the interned text, as the next
     "category": (np.uint8, 0),
-    "value": (np.int64, 0),
-    "argument": (np.uint32, 0),
-    "text": (np.uint32, 0),
-    "key": (np.int64, -1),
+    "value": (np.int64, 0),  # of counters
+    "argument": (np.uint32, 0),  # number of its interned name
+    "text": (np.uint32, 0),  # number of its interned text
+    "key": (np.int64, -1),  # referenced by flows
 }
-"""Columns of a table of track events, with the number that stands for none.
-
-- `time_ns`: nanoseconds since the epoch
-- `order`: breaks ties of time, so that slices nest and flows start at their origin
-- `kind`: one of `EventType`
-- `track`: the track's uuid
-- `name`, `category`: numbers of interned texts
-- `value`: of counters
-- `argument`, `text`: numbers of the interned name and text of an argument
-- `key`: referenced by flows
-"""
 
 # Ranks of simultaneous events.
 _SENT, _RECEIVED, _SLICE_END, _EMPTY_SLICE, _SLICE_BEGIN, _COUNTED = range(6)

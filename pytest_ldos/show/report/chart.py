@@ -97,21 +97,15 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Marks of the same style, in the order in which a line joins them.
+    """Marks of the same style, in the order in which a line joins them."""
 
-    Attributes:
-        kind: class in the page.
-        line: dashes of the line that joins the marks (``-``, ``--``, ``:``); empty for none.
-        size: width of a mark [px]; of a bar, in units of the axis.
-    """
-
-    kind: str
+    kind: str  # class in the page
     marks: tuple[Mark, ...]
     colour: str
     shape: Shape = Shape.NONE
     is_hollow: bool = False
-    line: str = ""
-    size: float = 7.2
+    line: str = ""  # dashes of the line that joins the marks (`-`, `--`, `:`); empty for none
+    size: float = 7.2  # width of a mark [px]; of a bar, in units of the axis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,33 +143,25 @@ class Label:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A chart, in pixels.
+    """A chart, in pixels."""
 
-    Attributes:
-        title: one sentence of alternative text.
-        detail: all of its values in words; empty if a table has them.
-        note: text in the upper right corner.
-        below: distance from the horizontal axis to the baseline of its labels.
-        names: labels of series, for a legend inside the chart; pages have their own.
-    """
-
-    title: str
+    title: str  # one sentence of alternative text
     x: Axis
     y: Axis
     series: tuple[Series, ...] = ()
     rules: tuple[Rule, ...] = ()
     fields: tuple[Field, ...] = ()
     labels: tuple[Label, ...] = ()
-    detail: str = ""
-    note: str = ""
-    names: tuple[tuple[str, Series], ...] = ()
+    detail: str = ""  # all of its values in words; empty if a table has them
+    note: str = ""  # text in the upper right corner
+    names: tuple[tuple[str, Series], ...] = ()  # labels of series, for a legend inside the chart; pages have their own
     width: float = 520.0
     height: float = 250.0
     left: float = 64.0
     right: float = 16.0
     top: float = 26.0
     bottom: float = 44.0
-    below: float = 15.0
+    below: float = 15.0  # distance from the horizontal axis to the baseline of its labels
 
     @property
     def inner_width(self) -> float:

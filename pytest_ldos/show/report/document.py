@@ -495,9 +495,6 @@ class Section:
         """Names of base and this version."""
         return (self.base.label if self.base else "base", self.head.label if self.head else "this run")
 
-    def metric(self, name: str) -> MetricReport | None:
-        return next((each for each in self.metrics if each.name == name), None)
-
 
 def worst_of(verdicts: Iterable[Verdict | None]) -> Verdict | None:
     """The worst verdict; ``None`` if nothing was judged."""

@@ -359,6 +359,4 @@ def _frame(at: Place, picture: _Picture, inner: float, y: float) -> Element:
 def _fitting(name: str, width: float) -> str:
     """As much of a name as there is room for; empty if that is too little."""
     room = int((width - 2 * _PADDING) / _FRAME_LETTER)
-    if len(name) <= room:
-        return name
-    return f"{name[: room - 1]}…" if room >= _FEWEST_LETTERS else ""
+    return cut(name, room) if room >= min(len(name), _FEWEST_LETTERS) else ""

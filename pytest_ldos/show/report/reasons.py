@@ -57,16 +57,10 @@ _FORMAT: Final = _Sentences()
 
 @dataclass(frozen=True)
 class Wording:
-    """The words for one kind of reason.
+    """The words for one kind of reason; its `facts` are further fields of the sentence."""
 
-    Attributes:
-        sentence: a format string over the attributes of the reason, without a full stop.
-        remedy: what to do, as the page of reasons says it, in Markdown.
-        facts: further fields of the sentence, computed from the reason.
-    """
-
-    sentence: str
-    remedy: str
+    sentence: str  # a format string over the attributes of the reason, without a full stop
+    remedy: str  # what to do, as the page of reasons says it, in Markdown
     facts: Callable[[Any], Mapping[str, object]] = lambda _: {}
 
     @property

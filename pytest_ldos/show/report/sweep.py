@@ -67,40 +67,23 @@ LOAD_NUMBERS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class CellReport:
-    """One cell.
-
-    Attributes:
-        state: ``valid``, ``broken`` (the arm could not continue under its loads), ``invalid``,
-            ``infra``, ``skipped`` or ``not measured``.
-        reasons: why it is not valid, or other remarks.
-        trials, successes: a trial whose way home failed counts as failed; an arm lost before its first trial counts as
-            one failed trial.
-        success_low, success_high: interval of the success rate.
-        loads: proofs, in words.
-        load_numbers: those of `LOAD_NUMBERS` in its loads' proofs, by key; means over its starts.
-        starts, planned: stack starts that were made, and that were planned.
-        metrics: by name; those of a cell that is not valid are included, but not reliable.
-        is_reference: whether it is the denominator of the other cells' ratios.
-        verdict: of the cell's test.
-    """
-
     label: str
     scenario: str
     values: tuple[Value, ...]
-    state: str
-    reasons: tuple[str, ...]
-    trials: int
-    successes: int
-    success_low: float
+    state: str  # `valid`, `broken` (the arm could not continue), `invalid`, `infra`, `skipped` or `not measured`
+    reasons: tuple[str, ...]  # why it is not valid, or other remarks
+    trials: int  # an arm lost before its first trial counts as one failed trial
+    successes: int  # a trial whose way home failed counts as failed
+    success_low: float  # ends of the interval of the success rate
     success_high: float
-    loads: tuple[str, ...]
-    load_numbers: Mapping[str, float]
-    starts: int
+    loads: tuple[str, ...]  # proofs, in words
+    load_numbers: Mapping[str, float]  # those of `LOAD_NUMBERS` in its loads' proofs, by key; means over its starts
+    starts: int  # of the stack; as many as were made
     planned: int
     hosts: tuple[str, ...]
-    metrics: Mapping[str, Located]
-    is_reference: bool = False
-    verdict: str = ""
+    metrics: Mapping[str, Located]  # by name; those of a cell that is not valid are included, but not reliable
+    is_reference: bool = False  # True for the denominator of the other cells' ratios
+    verdict: str = ""  # of the cell's test
 
     @property
     def is_valid(self) -> bool:

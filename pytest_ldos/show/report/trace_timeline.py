@@ -33,17 +33,12 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Slices:
-    """Slices on tracks, in the order of track and time; `merged` are those merged into others.
-
-    Attributes:
-        begin_us, length_us: begin, from the start of the trace, and duration.
-        word: index of its name; -1 for none.
-    """
+    """Slices on tracks, in the order of track and time; `merged` are those merged into others."""
 
     track: Numbers
-    begin_us: Numbers
+    begin_us: Numbers  # from the start of the trace
     length_us: Numbers
-    word: Numbers
+    word: Numbers  # index of its name; -1 for none
     merged: int = 0
 
     def __len__(self) -> int:
@@ -75,23 +70,16 @@ class GoalSlice:
 
 @dataclass(frozen=True)
 class Timeline:
-    """All tracks of a trace.
-
-    Attributes:
-        words: names of callbacks and topics.
-        slices: by kind: ``runs``, ``sent``, states of executors, ``cpu`` (waits for a CPU).
-        without_states: number of threads without executor events.
-        gaps: begin and length of disjoint spans with lost events.
-    """
+    """All tracks of a trace."""
 
     length_us: int
     tracks: tuple[str, ...]
-    words: tuple[str, ...]
-    slices: Mapping[str, Slices]
+    words: tuple[str, ...]  # names of callbacks and topics
+    slices: Mapping[str, Slices]  # by kind: `runs`, `sent`, states of executors, `cpu` (waits for a CPU)
     arrows: Arrows
     goals: tuple[GoalSlice, ...]
-    gaps: tuple[tuple[int, int], ...] = ()
-    without_states: int = 0
+    gaps: tuple[tuple[int, int], ...] = ()  # begin and length of disjoint spans with lost events
+    without_states: int = 0  # number of threads without executor events
 
 
 def build_timeline(
