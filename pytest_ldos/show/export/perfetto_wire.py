@@ -126,7 +126,7 @@ class TrackEvent(IntEnum):
 # Values of ``TrackEvent.Type``.
 EventType = IntEnum("EventType", {"SLICE_BEGIN": 1, "SLICE_END": 2, "INSTANT": 3, "COUNTER": 4})
 
-# Fields of ``DebugAnnotation``, and of ``InternedData``, whose entries are (1: number, 2: text).
+# Fields of ``DebugAnnotation`` and of ``InternedData``, whose entries are (1: number, 2: text).
 Annotation = IntEnum("Annotation", {"NAME_IID": 1, "STRING_VALUE_IID": 17})
 Interned = IntEnum("Interned", {"CATEGORIES": 1, "NAMES": 2, "ANNOTATION_NAMES": 3, "ANNOTATION_TEXTS": 29})
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit/s", "percent": "%", "s": "s"}
 """Unit by the end of a field's name."""
 
-_STAGE_TITLES: Final = ("calm", "at the threshold", "times calm", "left its calm range at", "separation")
-
 _UNEXPLAINED: Final = (
     f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken "
     "and a sound trial near the threshold"
@@ -181,7 +179,8 @@ def stage_table(result: BreakingResult, cause: Cause) -> page.Table:
         left = "never" if each.first_left is None else level_of(result, each.first_left)
         separation = "" if each.separation is None else percent(each.separation)
         rows.append((each.stage, format_quantity(each.calm, "ms"), *numbers, left, separation))
-    return page.Table(columns=(*page.names("stage"), *page.numbers(*_STAGE_TITLES)), rows=tuple(rows))
+    titles = ("calm", "at the threshold", "times calm", "left its calm range at", "separation")
+    return page.Table(columns=(*page.names("stage"), *page.numbers(*titles)), rows=tuple(rows))
 
 
 def legend(result: BreakingResult) -> Iterator[str]:

@@ -113,7 +113,6 @@ def scale_of(changes: Iterable[Change]) -> Axis:
 
 
 def draw_scale(scale: Axis) -> Node:
-    """Draws the scale's ends and middle, for the head of the table's column."""
     ends = ((_START, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (_END, scale.high, "end"))
     content = [
         words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", anchor=anchor)
@@ -140,7 +139,6 @@ def _x(scale: Axis, value: float) -> float:
 
 
 def _interval(change: Change, kind: str, scale: Axis) -> Iterator[Node]:
-    """A line with a bar at each end, or an arrow if it extends beyond the scale."""
     low, high = change.low, change.high
     left = _place(low, scale, _END if change.is_endless else _START)
     right = _place(high, scale, _END)
@@ -174,7 +172,6 @@ def segment_scale(path: PathReport) -> Axis:
 
 
 def draw_segment(segment: Segment, scale: Axis) -> Node:
-    """Draws a bar from zero to the estimate, with its interval."""
     kind = "certain" if segment.is_certain else "uncertain"
     zero, end = _x(scale, 0.0), _x(scale, segment.change_ns)
     low = _START if segment.low_ns is None else _x(scale, segment.low_ns)

@@ -162,7 +162,6 @@ def chart_of(trend: Trend, points: Sequence[CommitPoint]) -> Chart:
 
 
 def _trend_series(trend: Trend, drawn: Sequence[CommitPoint], marks: Sequence[Mark]) -> Iterator[tuple[str, Series]]:
-    """All commits, and on top the remarkable ones, by their names in the legend."""
     pairs = [(point, Mark(mark.x, mark.y, mark.tip)) for point, mark in zip(drawn, marks, strict=True)]
     pinned = tuple(mark for point, mark in pairs if trend.is_pinned(point))
     levels = tuple(mark for point, mark in pairs if point.change_point)
@@ -199,8 +198,6 @@ _BELOW: Final = 10.0  # distance from the axis to cells without a number [px]
 
 @dataclass(frozen=True)
 class CellPoint:
-    """A cell's value of one metric; ``None`` for an absent number."""
-
     cell: sweep.CellReport
     value: float | None
     low: float | None

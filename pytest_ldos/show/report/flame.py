@@ -38,7 +38,6 @@ def describe_change(change: Change, frame: Frame) -> str:
 
 
 def describe_noise(difference: Difference) -> Iterator[str]:
-    """Limits of the evidence in the samples."""
     if not difference.has_common_frame:
         yield "the profiles have no frame in common: are they of the same program?"
     yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"

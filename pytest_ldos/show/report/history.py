@@ -107,7 +107,6 @@ def name_of(series: MetricSeries) -> str:
 
 
 def describe_anchors(trend: Trend) -> Iterator[str]:
-    """Sentences on anchors, noise, and further notes."""
     unit = trend.series.unit
     yield describe_place(trend.series.key) + (f", from {trend.series.source}" if trend.series.source else "")
     if trend.anchor is not None:

@@ -97,7 +97,6 @@ _HEIGHT: Final = 20
 
 
 def render_endpoint(badge: page.Badge) -> Rendered:
-    """The badge as JSON for shields.io."""
     colour, _ = _COLOURS.get(badge.tone, _PLAIN)
     return to_json({"schemaVersion": SCHEMA_VERSION, "label": LABEL, "message": badge.text, "color": colour})
 
@@ -248,6 +247,5 @@ def _scenario(state: State, shown: history.Shown, origins: history.Origins) -> p
 
 
 def _metric(anchor: str, row: tuple[page.Cell, ...]) -> tuple[page.Cell, ...]:
-    """A row of the overview without its scenario; the metric links to its section."""
     _, metric, *others = row
     return (page.Drawing(lambda: link(f"#{anchor}", str(metric))), *others)

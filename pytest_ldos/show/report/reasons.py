@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity
-from pytest_ldos.judge.baseline.key import (
-    BaselineKey,
-    LoadDifference,
-    OtherHost,
-    OtherHostClasses,
-    OtherLoads,
-    OtherScenario,
-)
+from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import (
     Aspect,
@@ -95,8 +88,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _host(key: BaselineKey) -> str:
-    return f"{key.host_class} ({key.stack})"
+def _host_facts(reason: OtherHost) -> Mapping[str, object]:
+    own, other = (f"{each.host_class} ({each.stack})" for each in (reason.here, reason.there))
+    return {"own": own, "other": other}
 
 
 def _deadline_facts(reason: why.MissedDeadline) -> Mapping[str, object]:
@@ -264,7 +258,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     OtherHost: Wording(
         "host class {own} cannot be compared with {other}",
         "compare runs of one class; record a baseline on each machine",
-        lambda reason: {"own": _host(reason.here), "other": _host(reason.there)},
+        _host_facts,
     ),
     OtherHostClasses: Wording(
         "there are baselines of host class {others:list}, but none of this host's class, {here.host_class}",

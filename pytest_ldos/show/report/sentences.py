@@ -20,8 +20,9 @@ from pytest_ldos.show.report.document import MetricReport, Origin, PathReport
 _RECORD: Final = "run again with --ldos-update-baseline"
 _MEND: Final = "fix what the reasons name (ldos doctor checks this machine), then measure again"
 
+_CHANGED: Final = f"if the change is intended, record it: {_RECORD}"
 _GENERAL: Final = {
-    Verdict.REGRESSED: f"if the change is intended, record it: {_RECORD}",
+    Verdict.REGRESSED: _CHANGED,
     Verdict.INVALID: _MEND,
     Verdict.INFRA: _MEND,
     Verdict.NO_BASELINE: f"measure again to compare; if nothing was recorded yet (a strict run), {_RECORD}",
@@ -34,7 +35,6 @@ _QUIET: Final = (
 )
 _MORE_TRIALS: Final = "let the run add trials while it is inconclusive: --ldos-max-trials"
 _MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
-_CHANGED: Final = f"if the change is intended, record it: {_RECORD}"
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,14 @@ def describe_run_variation(judged: Judged) -> str:
     )
 
 
-_MOST: Final = 3  # most processes named for one metric
-_SMALLEST_SHARE: Final = 0.05
+MOST_NAMED: Final = 3  # most processes named for one metric, or segments for one path
+SMALLEST_SHARE: Final = 0.05
 
 
 def describe_parts(found: PartsExplanation) -> str:
     """``cpu_all: 97 % of it in state_publisher, +48.1 ms [+40, +56]``."""
     parts = []
-    for each in [each for each in found.parts if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]:
+    for each in [each for each in found.parts if each.share >= SMALLEST_SHARE and each.is_certain][:MOST_NAMED]:
         size = f"{'+' if each.change >= 0 else '-'}{format_quantity(abs(each.change), found.metric.unit)}"
         interval = f"[{each.low:+.3g}, {each.high:+.3g}]"
         parts.append(f"{100 * each.share:.0f} % of it in {each.process}, {size} {interval}")

@@ -295,10 +295,8 @@ def _grown(bases: Sequence[SeenRun], heads: Sequence[SeenRun], differing: Sequen
 
 def _setting(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference) -> Iterator[str]:
     for what, runs in (("base", bases), ("head", heads)):
-        damages = (f" ({each.damage})" if each.damage else "" for each in runs)
-        facts = (
-            f"{each.name}, {counted(each.events, 'event')}{damage}" for each, damage in zip(runs, damages, strict=True)
-        )
+        damaged = ((each, f" ({each.damage})" if each.damage else "") for each in runs)
+        facts = (f"{each.name}, {counted(each.events, 'event')}{damage}" for each, damage in damaged)
         yield f"{what}: {'; '.join(facts)}"
     smallest = f"smallest difference reported: {100 * SMALLEST:g} %"
     chance = f"probability of any false difference: {100 * ALPHA:g} %"

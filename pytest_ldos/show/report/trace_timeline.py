@@ -26,7 +26,6 @@ from pytest_ldos.trace.flow.summary import STATES, WAITING, states_in_windows
 
 MOST: Final = 120_000  # most slices of one kind; more are merged with their neighbours
 _MOST_STATES: Final = 60_000  # most slices of each executor state
-_SPAN: Final = ("begin_ns", "end_ns")
 
 Numbers = npt.NDArray[np.int64]
 
@@ -148,7 +147,8 @@ class _Builder:
         """Slices by state, within the timeline, because merging needs gaps between slices."""
         parts = []
         for states in states_in_windows(self._model):
-            times_ns = (np.clip(states[each].to_numpy(), self._begin_ns, self._end_ns) for each in _SPAN)
+            spans = states.select("begin_ns", "end_ns")
+            times_ns = (np.clip(each.to_numpy(), self._begin_ns, self._end_ns) for each in spans)
             begin_us, end_us = map(self._us, times_ns)
             number = states["state"].replace_strict(list(STATES), list(range(len(STATES))), return_dtype=pl.Int64)
             parts.append((self._track[states["thread"].to_numpy()], begin_us, end_us - begin_us, number.to_numpy()))
@@ -212,13 +212,9 @@ class _Builder:
 
 
 def _extent(model: ExecutionModel) -> tuple[int, int]:
-    columns = [
-        (model.callback_runs, ("start_ns", "end_ns")),
-        (model.publications, ("time_ns",)),
-        (model.takes, ("time_ns",)),
-        (model.trial_spans, ("begin_ns", "end_ns")),
-    ]
-    found = [value for table, names in columns for name in names for value in (table[name].min(), table[name].max())]
+    columns = [*model.callback_runs.select("start_ns", "end_ns"), *model.trial_spans.select("begin_ns", "end_ns")]
+    columns += [model.publications["time_ns"], model.takes["time_ns"]]
+    found = [value for column in columns for value in (column.min(), column.max())]
     times = [int(value) for value in found if isinstance(value, int)]
     return min(times, default=0), max(times, default=0)
 

@@ -12,10 +12,8 @@ from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report import document
-from pytest_ldos.show.report.sentences import describe_origins, qualified
+from pytest_ldos.show.report.sentences import MOST_NAMED, SMALLEST_SHARE, describe_origins, qualified
 
-_MOST: Final = 3  # most segments named for one path
-_SMALLEST_SHARE: Final = 0.05
 _SMALLEST_EFFECT: Final = 0.05  # least relative change at which a path without a metric is mentioned
 
 
@@ -36,7 +34,7 @@ def describe_paths(section: document.Section) -> tuple[str, ...]:
 
 def describe_path(path: document.PathReport, name: str) -> str:
     """A sentence on one path: its change, and the segments with most of it."""
-    named = [each for each in path.segments if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]
+    named = [each for each in path.segments if each.share >= SMALLEST_SHARE and each.is_certain][:MOST_NAMED]
     where = "; ".join(f"{100 * each.share:.0f} % of it in {each.name}, {format_change(each)}" for each in named)
     return f"{name} {format_change(path.whole)}: {where or 'no single segment stands out'}"
 
