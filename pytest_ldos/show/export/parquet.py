@@ -118,10 +118,11 @@ def write_study_tables(study: Study, directory: Path) -> list[Path]:
     Raises:
         NotWritten, ConfigurationError: the directory cannot be written.
     """
-    frames = {ROUNDS: rounds_frame(study)}
+    frames = {}
     for table in study.tables:
         columns = {name_of(column): [row[place] for row in table.rows] for place, column in enumerate(table.columns)}
         frames[table.name] = pl.DataFrame(columns, strict=False)
+    frames[ROUNDS] = rounds_frame(study)
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for name, frame in frames.items():

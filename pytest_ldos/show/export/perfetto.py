@@ -25,15 +25,11 @@ from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import executor_states
 
 
-class Texts:
+class Texts(dict[str, int]):
     """Numbers texts from 1 on, each text once; 0 stands for no text."""
 
-    def __init__(self, field: Interned) -> None:
-        self._field = field
-        self._numbers: dict[str, int] = {}
-
     def number(self, text: str | None) -> int:
-        return 0 if text is None else self._numbers.setdefault(text, len(self._numbers) + 1)
+        return 0 if text is None else self.setdefault(text, len(self) + 1)
 
     def numbers(self, texts: Iterable[str | None]) -> npt.NDArray[np.uint32]:
         """One number per text, followed by a 0 for row -1."""
@@ -46,21 +42,18 @@ class Texts:
             return np.zeros(len(column), dtype=np.uint32)
         return column.replace_strict(numbers, default=0, return_dtype=pl.UInt32).to_numpy()
 
-    def encoded(self) -> bytes:
-        entries = ((wire.number(1, number), wire.text(2, text)) for text, number in self._numbers.items())
-        return b"".join(wire.message(self._field, *each) for each in entries)
-
 
 class Vocabulary:
     def __init__(self) -> None:
-        self.categories = Texts(Interned.CATEGORIES)
-        self.names = Texts(Interned.NAMES)
-        self.arguments = Texts(Interned.ANNOTATION_NAMES)
-        self.values = Texts(Interned.ANNOTATION_TEXTS)
+        self.categories, self.names, self.arguments, self.values = Texts(), Texts(), Texts(), Texts()
 
     def encoded(self) -> bytes:
         """Fields of an ``InternedData``."""
-        return b"".join(each.encoded() for each in (self.categories, self.names, self.arguments, self.values))
+        fields = zip(Interned, (self.categories, self.names, self.arguments, self.values), strict=True)
+        entries = ((field, number, text) for field, texts in fields for text, number in texts.items())
+        return b"".join(
+            wire.message(field, wire.number(1, number), wire.text(2, text)) for field, number, text in entries
+        )
 
 
 def nested_ends(runs: pl.DataFrame, *, last_ns: int) -> TimesNs:

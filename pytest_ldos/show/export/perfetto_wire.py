@@ -100,6 +100,8 @@ TRACE_PACKET: Final = 1
 
 
 class Packet(IntEnum):
+    """Fields of ``TracePacket``."""
+
     CLOCK_SNAPSHOT = 6
     TIMESTAMP = 8
     SEQUENCE_ID = 10
@@ -182,8 +184,10 @@ def slices(
     is_empty = begin_ns == end_ns
     in_order = np.where(is_empty, _ranked(_EMPTY_SLICE, 2 * depth), _ranked(_SLICE_BEGIN, depth))
     out_order = np.where(is_empty, _ranked(_EMPTY_SLICE, 2 * depth + 1), _ranked(_SLICE_END, -depth))
-    described = {"name": name, "category": category, "argument": np.where(text, argument, 0), "text": text, "key": key}
-    begins = _events(begin_ns, in_order, EventType.SLICE_BEGIN, track=track, **described)
+    words: dict[str, Numbers | int] = {"argument": np.where(text, argument, 0), "text": text}
+    begins = _events(
+        begin_ns, in_order, EventType.SLICE_BEGIN, track=track, name=name, category=category, key=key, **words
+    )
     return pl.concat([begins, _events(end_ns, out_order, EventType.SLICE_END, track=track)])
 
 
