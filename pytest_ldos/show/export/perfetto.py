@@ -261,7 +261,7 @@ class Arrows:
         count = np.where(keys >= 0, self.first[keys + 1] - first, 0)
         column = np.arange(int(count.max(initial=0)))
         present = column < count[:, np.newaxis]
-        return np.where(present, self.flow[np.where(present, first[:, np.newaxis] + column, 0)], 0)
+        return np.where(present, self.flow[np.where(present, first[:, np.newaxis] + column, 0)], np.uint64(0))
 
 
 def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
