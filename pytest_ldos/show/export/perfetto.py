@@ -338,11 +338,10 @@ def _preamble(content: Content, *, first_ns: int) -> list[bytes]:
         for clock in (wire.BOOTTIME, wire.REALTIME)
     ]
     texts = wire.message(Packet.INTERNED_DATA, content.words.encoded())
-    tracks = [_packet(wire.message(Packet.TRACK_DESCRIPTOR, each)) for each in content.tracks.descriptors]
     return [
         _packet(wire.message(Packet.CLOCK_SNAPSHOT, *clocks)),
         _packet(wire.number(Packet.SEQUENCE_FLAGS, wire.STATE_CLEARED), texts),
-        *tracks,
+        *(_packet(wire.message(Packet.TRACK_DESCRIPTOR, each)) for each in content.tracks.descriptors),
     ]
 
 

@@ -182,6 +182,10 @@ class MetricReport:
     incomparable: str = ""
     aspects: tuple[AspectReport, ...] = ()
 
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.title}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:

@@ -56,7 +56,7 @@ def draw_distribution(metric: MetricReport, samples: Sequence[tuple[str, str, Sa
     medians = ", ".join(f"{label} {median_of(metric, sample)}" for _, label, sample in samples)
     rows = [_ROW * (len(samples) - number) - 72.0 for number in range(len(samples))]
     chart = Chart(
-        title=f"Distribution of {metric.name} {metric.title}; medians: {medians}",
+        title=f"Distribution of {metric.label}; medians: {medians}",
         x=Axis.around(values, title=metric.unit),
         y=Axis(low=0.0, high=_ROW * len(samples), ticks=()),
         height=_ROW * len(samples) + 42,
@@ -201,7 +201,7 @@ def draw_timeline(metric: MetricReport, samples: Sequence[tuple[str, str, Sample
     edges = [0, *accumulate(len(block.points) for block in blocks)]
     values = [point.value for block in blocks for point in block.points if point.value is not None]
     chart = Chart(
-        title=f"{metric.name} {metric.title} of {edges[-1]} trials in order, in {len(blocks)} stack starts",
+        title=f"{metric.label} of {edges[-1]} trials in order, in {len(blocks)} stack starts",
         x=Axis(low=0, high=max(1, edges[-1]), ticks=()),
         y=Axis.around(values, title=metric.unit),
         height=202,

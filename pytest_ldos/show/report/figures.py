@@ -131,7 +131,6 @@ _FORMATS: Final = {"svg": render_svg, "png": render_png}
 
 
 def render_image(shown: Shown, kind: str) -> bytes:
-    """The chart of one trend as ``svg`` or ``png``."""
     ((trend, points),) = shown
     return _FORMATS[kind](chart_of(trend, points))
 
@@ -162,17 +161,14 @@ def chart_of(trend: Trend, points: Sequence[CommitPoint]) -> Chart:
 
 
 def _trend_series(trend: Trend, drawn: Sequence[CommitPoint], marks: Sequence[Mark]) -> Iterator[tuple[str, Series]]:
-    pairs = [(point, Mark(mark.x, mark.y, mark.tip)) for point, mark in zip(drawn, marks, strict=True)]
-    pinned = tuple(mark for point, mark in pairs if trend.is_pinned(point))
-    levels = tuple(mark for point, mark in pairs if point.change_point)
-    creeps = tuple(mark for point, mark in pairs if point.creeps)
     every = Series(kind="commit", marks=tuple(marks), colour="head", shape=Shape.CIRCLE, line="-", size=6)
     yield "location and 95 % interval", every
-    if pinned:
+    pairs = [(point, Mark(mark.x, mark.y, mark.tip)) for point, mark in zip(drawn, marks, strict=True)]
+    if pinned := tuple(mark for point, mark in pairs if trend.is_pinned(point)):
         yield "pinned", Series(kind="pin", marks=pinned, colour="base", shape=Shape.SQUARE, is_hollow=True, size=12)
-    if levels:
+    if levels := tuple(mark for point, mark in pairs if point.change_point):
         yield "level changes", Series(kind="level", marks=levels, colour="bad", shape=Shape.DIAMOND, size=10)
-    if creeps:
+    if creeps := tuple(mark for point, mark in pairs if point.creeps):
         yield "crept away", Series(kind="creep", marks=creeps, colour="doubt", shape=Shape.TRIANGLE, size=11)
 
 

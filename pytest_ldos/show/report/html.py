@@ -35,7 +35,7 @@ def metrics_table(section: Section) -> page.Table:
     rows = []
     for metric in section.metrics:
         cvs = (None, None) if metric.head is None else (metric.head.cv, metric.head.adjusted_cv)
-        rows.append((_name(metric), words.median_of(metric, metric.head), *map(words.percent, cvs)))
+        rows.append((metric.label, words.median_of(metric, metric.head), *map(words.percent, cvs)))
     columns = (*page.names("metric"), *page.numbers("median", "CV", "CV adjusted"))
     return page.Table(title=f"Metrics of scenario {section.scenario}", columns=columns, rows=tuple(rows))
 
@@ -50,7 +50,7 @@ def _compared(section: Section) -> page.Table:
         *page.numbers(*section.labels, "CV", "floor", "MDE"),
     )
     rows = (
-        (_name(metric), words.badge_of_metric(metric), *_numbers(metric, scale))
+        (metric.label, words.badge_of_metric(metric), *_numbers(metric, scale))
         for metric in words.shown_metrics(section)
     )
     title = f"Metrics of scenario {section.scenario}, and their change"
@@ -66,10 +66,6 @@ def _numbers(metric: MetricReport, scale: Axis) -> tuple[page.Cell, ...]:
     drawn = page.Drawing(lambda: drawings.draw_change(change, metric.verdict, scale))
     moved = words.change_of(change), words.interval_of(change), drawn
     return *moved, *medians, cv, words.percent(change.floor), words.mde_of(change)
-
-
-def _name(metric: MetricReport) -> str:
-    return f"{metric.name} {metric.title}"
 
 
 def path_table(path: PathReport, labels: tuple[str, str]) -> tuple[page.Block, ...]:
@@ -110,7 +106,7 @@ def values_table(metric: MetricReport, samples: list[tuple[str, str, Sample]]) -
     )
     start, goal, value = page.numbers("stack start"), page.names("goal"), page.numbers("value")
     columns = (*page.names("version and trial"), *start, *goal, *value)
-    return page.Table(title=f"Values of {_name(metric)}", columns=columns, rows=tuple(rows))
+    return page.Table(title=f"Values of {metric.label}", columns=columns, rows=tuple(rows))
 
 
 def failures_table(versions: list[Version]) -> page.Table:
@@ -200,7 +196,7 @@ def _metric(section: Section, metric: MetricReport) -> page.Figure:
     samples = _samples(section, metric)
     is_interleaved = section.interleaving is not None
     return page.Figure(
-        title=f"{metric.name} {metric.title}",
+        title=metric.label,
         badge=None if metric.verdict is None else words.badge_of(metric.verdict),
         drawings=(
             page.Drawing(lambda: drawings.draw_distribution(metric, samples)),

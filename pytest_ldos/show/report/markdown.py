@@ -120,7 +120,7 @@ def _blocks(section: Section, *, details: bool) -> Iterator[page.Block]:
 def _row(metric: MetricReport) -> tuple[page.Cell, ...]:
     base = "" if metric.base is None else words.median_of(metric, metric.base)
     return (
-        f"{metric.name} {metric.title}",
+        metric.label,
         base,
         words.median_of(metric, metric.head),
         *words.numbers_of(metric.change),

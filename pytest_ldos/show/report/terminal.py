@@ -121,4 +121,4 @@ def _show_metric(metric: MetricReport) -> page.Section:
         *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
     )
     table = page.Table(columns=page.words("", ""), rows=rows)
-    return page.Section(f"{metric.name} {metric.title}", (table,), badge=words.badge_by_name(metric.verdict))
+    return page.Section(metric.label, (table,), badge=words.badge_by_name(metric.verdict))

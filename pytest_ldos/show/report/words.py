@@ -171,7 +171,7 @@ def describe_move(metric: document.MetricReport) -> str:
     medians = f"{median_of(metric, metric.base)} → {median_of(metric, metric.head)}"
     change = f" {change_of(metric.change)}" if metric.change else ""
     interval = f" ({interval_of(metric.change)})" if metric.change and metric.change.has_ratio else ""
-    return "; ".join((f"{metric.name} {metric.title}{change}{interval}, {medians}", *_regressed_aspects(metric)))
+    return "; ".join((f"{metric.label}{change}{interval}, {medians}", *_regressed_aspects(metric)))
 
 
 def describe_mdes(section: document.Section) -> Iterator[str]:
