@@ -118,7 +118,6 @@ def rendering_functions():
 PARTS = {
     "page.terminal.print_to_text", "page.formats.to_csv", "page.formats.to_json", "page.html.whole_page",
     "page.html.render", "page.markdown.render", "page.terminal.render", "page.formats.render",
-    "page.formats.render_result",
     "page.markdown.join",
 }  # fmt: skip
 """What others are made of, or call by the format that is asked for."""

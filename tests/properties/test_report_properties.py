@@ -18,7 +18,7 @@ from pytest_ldos.show.report import json_text, junit, markdown, terminal
 from pytest_ldos.show.report.document import Change, Document
 from tests.builders.reports import HOSTILE
 
-VALIDATOR = Draft202012Validator(json_text.read_schema())
+VALIDATOR = Draft202012Validator(json.loads(json_text.FILE.read_text("utf-8")))
 
 TEXTS = st.text(max_size=12) | st.sampled_from(HOSTILE)
 NUMBERS = st.floats(-1e9, 1e9, allow_nan=False)

@@ -1,8 +1,7 @@
 """Trials in pytest-benchmark's JSON, and events in the form of ROS 2's `tracetools_read`.
 
 pytest-benchmark's format has neither unit nor direction: its readers take each mean for seconds (lower is better), and
-each ``ops`` for iterations per second (higher is better). Other metrics are left out; `left_out_of_benchmarks` names
-them. There is one benchmark per scenario and metric.
+each ``ops`` for iterations per second. Other metrics are left out; `left_out_of_benchmarks` names them.
 
 Reference: ``src/extract.ts`` of github-action-benchmark, ``adapters/python/pytest.rs`` of bencher.
 """
@@ -134,22 +133,10 @@ def _stats(data: list[float]) -> dict[str, Any]:
 
 DictEvent = dict[str, Any]
 
-_LEFT_OUT: Final = frozenset(
-    {
-        "content_size",
-        "events_discarded",
-        "id",
-        "packet_size",
-        "packet_seq_num",
-        "stream_id",
-        "stream_instance_id",
-        "timestamp_end",
-        "timestamp_begin",
-        "magic",
-        "uuid",
-        "v",
-    }
-)
+_LEFT_OUT: Final = frozenset({
+    "content_size", "events_discarded", "id", "packet_size", "packet_seq_num", "stream_id", "stream_instance_id",
+    "timestamp_end", "timestamp_begin", "magic", "uuid", "v",
+})  # fmt: skip
 _COLLIDING: Final = "payload_"
 _EVENTS_AT_ONCE: Final = 1 << 16
 
@@ -232,7 +219,6 @@ def _dicts(table: EventTable, rows: slice) -> Iterator[DictEvent]:
 
 
 def _fields(table: EventTable) -> dict[str, Column]:
-    """Columns by their name in `tracetools_read`."""
     cpu = Column(name="cpu_id", values=table.cpu_id, valid=None if np.all(table.cpu_id >= 0) else table.cpu_id >= 0)
     fields = {"cpu_id": cpu, **table.columns}
     for name in table.columns:

@@ -15,17 +15,13 @@ from pytest_ldos.base.files import writing
 from pytest_ldos.base.parquet import write_table
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.fleet.traces import TraceSummary
-from pytest_ldos.instruments.study import ROUNDS, Column, Study, Table
+from pytest_ldos.instruments.study import ROUNDS, Column, Study
 from pytest_ldos.trace.execution.model import MANIFEST, ExecutionModel, write_model
 
 
 @contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
-    """Creates a temporary folder on the same disk as a future file or folder, and deletes it on exit.
-
-    Raises:
-        OSError: no folder can be created there.
-    """
+    """Creates a temporary folder on the disk of a future file or folder, or raises an `OSError`; deletes it on exit."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
         yield Path(folder)
@@ -55,11 +51,7 @@ def is_model_directory(directory: Path) -> bool:
 def write_parquet(model: ExecutionModel, directory: Path) -> None:
     """Writes ``TABLE.parquet`` for each table, and ``model.json``; `read_model` reads them back.
 
-    All files appear at once: after an error the files written so far are discarded. An existing
-    model is replaced.
-
-    Raises:
-        OSError: the directory cannot be written, or holds something else.
+    All files appear at once or, with an `OSError` of `replaced`, none. An existing model is replaced.
     """
     with replaced(directory, is_ours=is_model_directory) as fresh:
         write_model(model, fresh, target=directory)
@@ -68,30 +60,18 @@ def write_parquet(model: ExecutionModel, directory: Path) -> None:
 TRACES: Final = "traces.parquet"
 MEASUREMENTS: Final = "measurements.parquet"
 
+_COUNTS: Final = ("events", "nodes", "reached", "failed", "unknown", "lost_events", "lost_packets")
 _TRACES: Final[dict[str, Any]] = {
-    "trace": pl.String,
-    "problem": pl.String,
-    "events": pl.Int64,
-    "nodes": pl.Int64,
-    "reached": pl.Int64,
-    "failed": pl.Int64,
-    "unknown": pl.Int64,
-    "lost_events": pl.Int64,
-    "lost_packets": pl.Int64,
+    **dict.fromkeys(("trace", "problem"), pl.String),
+    **dict.fromkeys(_COUNTS, pl.Int64),
     "damage": pl.String,
 }
 _MEASUREMENTS: Final[dict[str, Any]] = {
-    "trace": pl.String,
-    "goal": pl.String,
-    "goal_id": pl.String,
+    **dict.fromkeys(("trace", "goal", "goal_id"), pl.String),
     "began_ns": pl.Int64,
-    "outcome": pl.String,
-    "metric": pl.String,
-    "unit": pl.String,
-    "status": pl.String,
+    **dict.fromkeys(("outcome", "metric", "unit", "status"), pl.String),
     "value": pl.Float64,
-    "reason": pl.String,
-    "source": pl.String,
+    **dict.fromkeys(("reason", "source"), pl.String),
 }
 
 
@@ -114,21 +94,13 @@ def is_fleet_directory(directory: Path) -> bool:
 
 
 def require_writable(directory: Path) -> None:
-    """Checks that `write_fleet` can write there.
-
-    Raises:
-        OSError: it cannot.
-    """
+    """Checks that `write_fleet` can write there, or raises an `OSError`."""
     with staging_folder(directory):
         pass
 
 
 def write_fleet(summaries: Sequence[TraceSummary], directory: Path) -> None:
-    """Writes ``traces.parquet`` and ``measurements.parquet``; both appear at once, or not at all.
-
-    Raises:
-        OSError: the directory cannot be written, or holds something else.
-    """
+    """Writes ``traces.parquet`` and ``measurements.parquet``, both or, with an `OSError` of `replaced`, none."""
     with replaced(directory, is_ours=is_fleet_directory) as fresh:
         fresh.mkdir()
         write_table(traces_frame(summaries), fresh / TRACES)
@@ -146,18 +118,16 @@ def write_study_tables(study: Study, directory: Path) -> list[Path]:
     Raises:
         NotWritten, ConfigurationError: the directory cannot be written.
     """
-    frames = {table.name: table_frame(table) for table in study.tables} | {ROUNDS: rounds_frame(study)}
+    frames = {}
+    for table in study.tables:
+        columns = {name_of(column): [row[place] for row in table.rows] for place, column in enumerate(table.columns)}
+        frames[table.name] = pl.DataFrame(columns, strict=False)
+    frames[ROUNDS] = rounds_frame(study)
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for name, frame in frames.items():
             write_table(frame, directory / f"{name}.parquet")
     return [directory / f"{name}.parquet" for name in frames]
-
-
-def table_frame(table: Table) -> pl.DataFrame:
-    """A frame with the table's columns; numbers are 64-bit floats or integers, words strings, absent cells null."""
-    columns = {name_of(column): [row[place] for row in table.rows] for place, column in enumerate(table.columns)}
-    return pl.DataFrame(columns, strict=False)
 
 
 def rounds_frame(study: Study) -> pl.DataFrame:
@@ -181,6 +151,5 @@ def rounds_frame(study: Study) -> pl.DataFrame:
 
 
 def name_of(column: Column) -> str:
-    """``p99_us`` for the column ``p99`` in µs."""
     unit = _UNITS.get(column.unit, column.unit)
     return f"{column.name}_{unit}" if unit else column.name

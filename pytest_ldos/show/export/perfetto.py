@@ -1,19 +1,14 @@
 """Writes an execution model as a Perfetto trace, for its UI and its trace processor.
 
-All packets belong to one sequence, in time order, in nanoseconds since the epoch. Perfetto
-uses the time since boot and needs the relation of other clocks to it. Traces of ROS 2 do
-not contain the boot time, so the first packet equates boot time with the realtime clock.
-
-Processes and threads appear as such, with callback runs as slices, publications and
-receptions as instants, and an arrow for each message. Below a thread are the states of its executor and, if the kernel
-was recorded, of the thread. Trials with their phases, and counters, have tracks outside the processes.
+All packets belong to one sequence, in time order, in nanoseconds since the epoch. Perfetto uses the time since boot,
+which traces of ROS 2 do not contain, so the first packet equates boot time with the realtime clock.
 
 Reference: perfetto, ``TracePacket``, ``TrackEvent``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
@@ -23,23 +18,18 @@ import polars as pl
 
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.show.export import perfetto_wire as wire
-from pytest_ldos.show.export.perfetto_wire import Annotation, Events, EventType, Interned, Packet, TrackEvent, Tracks
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_of, times_of
+from pytest_ldos.show.export.perfetto_wire import Annotation, EventType, Interned, Packet, TrackEvent, Tracks
+from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import executor_states
 
 
-class Texts:
-    """Numbers texts from 1 on, each text once."""
-
-    def __init__(self, field: Interned) -> None:
-        self._field = field
-        self._numbers: dict[str, int] = {}
+class Texts(dict[str, int]):
+    """Numbers texts from 1 on, each text once; 0 stands for no text."""
 
     def number(self, text: str | None) -> int:
-        """0 for no text."""
-        return 0 if text is None else self._numbers.setdefault(text, len(self._numbers) + 1)
+        return 0 if text is None else self.setdefault(text, len(self) + 1)
 
     def numbers(self, texts: Iterable[str | None]) -> npt.NDArray[np.uint32]:
         """One number per text, followed by a 0 for row -1."""
@@ -52,23 +42,18 @@ class Texts:
             return np.zeros(len(column), dtype=np.uint32)
         return column.replace_strict(numbers, default=0, return_dtype=pl.UInt32).to_numpy()
 
-    def encoded(self) -> bytes:
-        entries = ((wire.number(1, number), wire.text(2, text)) for text, number in self._numbers.items())
-        return b"".join(wire.message(self._field, *each) for each in entries)
-
 
 class Vocabulary:
-    """All texts of a trace, by field."""
-
     def __init__(self) -> None:
-        self.categories = Texts(Interned.CATEGORIES)
-        self.names = Texts(Interned.NAMES)
-        self.arguments = Texts(Interned.ANNOTATION_NAMES)
-        self.values = Texts(Interned.ANNOTATION_TEXTS)
+        self.categories, self.names, self.arguments, self.values = Texts(), Texts(), Texts(), Texts()
 
     def encoded(self) -> bytes:
         """Fields of an ``InternedData``."""
-        return b"".join(each.encoded() for each in (self.categories, self.names, self.arguments, self.values))
+        fields = zip(Interned, (self.categories, self.names, self.arguments, self.values), strict=True)
+        entries = ((field, number, text) for field, texts in fields for text, number in texts.items())
+        return b"".join(
+            wire.message(field, wire.number(1, number), wire.text(2, text)) for field, number, text in entries
+        )
 
 
 def nested_ends(runs: pl.DataFrame, *, last_ns: int) -> TimesNs:
@@ -103,7 +88,6 @@ def _enclosing(parent: npt.NDArray[np.int64], start: TimesNs, end: TimesNs) -> n
 
 
 def _next_sibling(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start: TimesNs) -> TimesNs:
-    """Start of the next run of the same thread within the same enclosing run."""
     order = np.lexsort((np.arange(len(start)), parent, thread))
     following = np.full(len(start), np.iinfo(np.int64).max)
     same = (thread[order][1:] == thread[order][:-1]) & (parent[order][1:] == parent[order][:-1])
@@ -111,25 +95,13 @@ def _next_sibling(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start
     return following
 
 
-Ids = npt.NDArray[np.int64]
-
-
 class Keys:
-    """Keys by which flows refer to publications, takes and callback runs."""
+    """Keys by which flows refer to publications (their rows), takes and callback runs (offsets of their rows)."""
 
     def __init__(self, model: ExecutionModel) -> None:
-        self._takes = len(model.publications)
-        self._runs = self._takes + len(model.takes)
-        self.count = self._runs + len(model.callback_runs)
-
-    def publications(self, rows: npt.NDArray[Any]) -> Ids:
-        return rows.astype(np.int64)
-
-    def takes(self, rows: npt.NDArray[Any]) -> Ids:
-        return self._takes + rows.astype(np.int64)
-
-    def runs(self, rows: npt.NDArray[Any]) -> Ids:
-        return self._runs + rows.astype(np.int64)
+        self.takes = len(model.publications)
+        self.runs = self.takes + len(model.takes)
+        self.count = self.runs + len(model.callback_runs)
 
 
 class Content:
@@ -143,8 +115,7 @@ class Content:
         self.keys = Keys(model)
         self._thread_tracks = self.tracks.of_threads()
 
-    def callback_runs(self) -> Events:
-        """Slices on the threads' own tracks."""
+    def callback_runs(self) -> pl.DataFrame:
         runs, callbacks = self._model.callback_runs, self._model.callbacks
         callback = ids_of(runs, "callback")
         names = self.words.names.numbers(self._names.callback(row) for row in range(len(callbacks)))
@@ -157,39 +128,36 @@ class Content:
             category=self.words.categories.number("callback"),
             argument=self.words.arguments.number("symbol"),
             text=self.words.values.numbers(callbacks["symbol"])[callback],
-            key=self.keys.runs(np.arange(len(runs))),
+            key=self.keys.runs + np.arange(len(runs)),
         )
 
-    def publications(self) -> Events:
-        """Instants at which messages were published."""
-        table = self._model.publications
-        return self._instants(table, self._model.publishers, "publish", ids_of(table, "publisher"))
+    def messages(self) -> list[pl.DataFrame]:
+        model = self._model
+        return [
+            self._instants(model.publications, "publisher", model.publishers, "publish", first_key=0),
+            self._instants(model.takes, "subscription", model.subscriptions, "take", first_key=self.keys.takes),
+        ]
 
-    def takes(self) -> Events:
-        """Instants at which messages were taken."""
-        table = self._model.takes
-        return self._instants(table, self._model.subscriptions, "take", ids_of(table, "subscription"))
-
-    def _instants(self, table: pl.DataFrame, entities: pl.DataFrame, verb: str, entity: IdArray) -> Events:
+    def _instants(
+        self, table: pl.DataFrame, column: str, entities: pl.DataFrame, verb: str, *, first_key: int
+    ) -> pl.DataFrame:
         names = self.words.names.numbers(f"{verb} {topic or 'unknown'}" for topic in entities["topic"])
         names[-1] = self.words.names.number(f"{verb} unknown")
         times = times_of(table, "time_ns")
         rows = np.flatnonzero(times != NEVER)
-        is_reception = verb == "take"
         return wire.instants(
             times[rows],
             track=self._thread_tracks[ids_of(table, "thread")[rows]],
-            name=names[entity[rows]],
+            name=names[ids_of(table, column)[rows]],
             category=self.words.categories.number("message"),
-            key=self.keys.takes(rows) if is_reception else self.keys.publications(rows),
-            is_reception=is_reception,
+            key=first_key + rows,
+            is_reception=verb == "take",
         )
 
-    def executor_states(self) -> Events:
-        """Slices on a separate track below each executor thread."""
+    def executor_states(self) -> pl.DataFrame:
         return self._states(executor_states(self._model), "executor", "executor")
 
-    def thread_states(self, states: pl.DataFrame) -> Events:
+    def thread_states(self, states: pl.DataFrame) -> pl.DataFrame:
         """Slices on a separate track below each thread in the kernel events."""
         hosts = self._model.hosts.select(host=pl.col("name"), host_row="id")
         threads = self._model.threads.select("tid", "process", thread="id")
@@ -200,7 +168,9 @@ class Content:
         found = found.with_columns(rival=rival).sort("thread", "begin_ns")
         return self._states(found, "thread state", "scheduling", rival=found["rival"])
 
-    def _states(self, states: pl.DataFrame, track: str, category: str, *, rival: pl.Series | None = None) -> Events:
+    def _states(
+        self, states: pl.DataFrame, track: str, category: str, *, rival: pl.Series | None = None
+    ) -> pl.DataFrame:
         tracks = self.tracks.below_threads(track, states["thread"])
         return wire.slices(
             states["begin_ns"].to_numpy(),
@@ -212,10 +182,10 @@ class Content:
             text=0 if rival is None else self.words.values.of_column(rival),
         )
 
-    def trials(self) -> list[Events]:
+    def trials(self) -> list[pl.DataFrame]:
         """Slices of trials, with nested slices of their phases; simultaneous trials are on separate tracks."""
         lanes: list[tuple[int, int]] = []
-        parts: list[Events] = []
+        parts: list[pl.DataFrame] = []
         for trial in sorted(self._model.trials.values(), key=lambda trial: trial.begin_ns):
             phases = sorted((at, phase.value) for phase, at in trial.phases.items())
             last = max([trial.begin_ns, *(at for at, _ in phases)])
@@ -237,12 +207,12 @@ class Content:
             )
         return parts
 
-    def counters(self) -> list[Events]:
+    def counters(self) -> list[pl.DataFrame]:
         """Periods of control loops and simulators, and messages per second of each topic."""
         periods = self._periods(self._model.control_cycles, "control period")
         return [*periods, *self._periods(self._model.sim_steps, "simulator step interval"), *self._message_rates()]
 
-    def _periods(self, marks: pl.DataFrame, name: str) -> list[Events]:
+    def _periods(self, marks: pl.DataFrame, name: str) -> list[pl.DataFrame]:
         process = self._model.threads.select(thread="id", process="process")
         parts = []
         for (owner,), times in marks.join(process, on="thread", how="left").group_by("process", maintain_order=True):
@@ -251,7 +221,7 @@ class Content:
             parts.append(wire.counts(at[1:], np.diff(at), track=self.tracks.add_counter(name, parent=parent)))
         return parts
 
-    def _message_rates(self) -> list[Events]:
+    def _message_rates(self) -> list[pl.DataFrame]:
         """Messages per second, counted from the first publication."""
         published = self._model.publications.join(
             self._model.publishers.select(publisher="id", topic="topic"), on="publisher"
@@ -273,39 +243,25 @@ class Content:
 
 
 def last_moment(model: ExecutionModel) -> int:
-    """The last time of any publication, take, wait or callback run."""
     columns = [model.publications["time_ns"], model.takes["time_ns"], model.waits["begin_ns"], model.waits["end_ns"]]
     columns += [model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
     return max((int(column.drop_nulls().to_numpy().max()) for column in columns if column.count()), default=0)
 
 
 @dataclass(frozen=True)
-class Flows:
-    """Flows of some events.
-
-    Attributes:
-        number: from 1 on; shape ``(events, most of one event)``.
-        present: True for the numbers that the event has; same shape.
-    """
-
-    number: npt.NDArray[np.uint64]
-    present: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
 class Arrows:
-    """Flow numbers by event: those of key k (see `Keys`) begin at ``first[k]``; shape ``(keys + 1,)``."""
+    """Flow numbers, from 1 on, by event: those of key k (see `Keys`) begin at ``first[k]``; shape ``(keys + 1,)``."""
 
     first: npt.NDArray[np.int64]
     flow: npt.NDArray[np.uint64]
 
-    def of_events(self, keys: npt.NDArray[np.int64]) -> Flows:
-        """Flows by key; key -1 has none."""
+    def of_events(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        """Flow numbers by key, 0 for none; shape ``(events, most of one event)``; key -1 has none."""
         first = self.first[keys]
         count = np.where(keys >= 0, self.first[keys + 1] - first, 0)
         column = np.arange(int(count.max(initial=0)))
         present = column < count[:, np.newaxis]
-        return Flows(self.flow[np.where(present, first[:, np.newaxis] + column, 0)], present)
+        return np.where(present, self.flow[np.where(present, first[:, np.newaxis] + column, 0)], np.uint64(0))
 
 
 def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
@@ -322,14 +278,13 @@ def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
     publication, take = publication[forward], take[forward]
     number = np.arange(1, len(take) + 1, dtype=np.uint64)
     run = _runs_of_takes(flow)[take] if len(flow.model.takes) else take
-    key = np.concatenate((keys.publications(publication), keys.takes(take), keys.runs(run[run >= 0])))
+    key = np.concatenate((publication, keys.takes + take, keys.runs + run[run >= 0]))
     number = np.concatenate((number, number, number[run >= 0]))
     order = np.lexsort((number, key))
     return Arrows(np.searchsorted(key[order], np.arange(keys.count + 1)), number[order])
 
 
 def _runs_of_takes(flow: FlowGraph) -> npt.NDArray[np.int64]:
-    """The callback run triggered by each take; -1 for none."""
     found = np.full(len(flow.model.takes), -1, dtype=np.int64)
     take, run = ids_of(flow.triggers, "take"), ids_of(flow.triggers, "callback_run")
     taken, start = times_of(flow.model.takes, "time_ns"), times_of(flow.model.callback_runs, "start_ns")
@@ -338,9 +293,7 @@ def _runs_of_takes(flow: FlowGraph) -> npt.NDArray[np.int64]:
     return found
 
 
-Progress = Callable[[int, int], None]
-"""Called with the number of events written, and their total."""
-
+Progress = Callable[[int, int], None]  # called with the number of events written, and their total
 _SEQUENCE: Final = 1
 _BYTES_AT_ONCE: Final = 1 << 21
 _BYTES_OF_EVENT: Final = 96
@@ -362,34 +315,33 @@ def write_perfetto(
         thread_states: result of `build_thread_states`, for the threads of the model.
     """
     content = Content(model)
-    parts = [content.callback_runs(), content.publications(), content.takes(), content.executor_states()]
+    parts = [content.callback_runs(), *content.messages(), content.executor_states()]
     if thread_states is not None:
         parts.append(content.thread_states(thread_states))
-    events = wire.in_order(wire.join([*parts, *content.trials(), *content.counters()]))
+    events = pl.concat([*parts, *content.trials(), *content.counters()])
+    events = events.sort("time_ns", "order", maintain_order=True)
     arrows = draw_arrows(flow, content.keys)
-    file.writelines(_preamble(content, first_ns=int(events.time_ns[0]) if len(events) else 0))
+    file.writelines(_preamble(content, first_ns=events["time_ns"][0] if len(events) else 0))
     done = 0
     while done < len(events):
         some, flows = _next_events(events, done, arrows)
         file.write(_packets(some, flows))
-        done += len(some)
+        done += len(flows)
         if progress is not None:
             progress(done, len(events))
 
 
 def _preamble(content: Content, *, first_ns: int) -> list[bytes]:
-    """The clocks, the texts, and the tracks."""
-    at = wire.number(wire.Clocks.TIMESTAMP, first_ns)
+    at = wire.number(wire.Clock.TIMESTAMP, first_ns)
     clocks = [
-        wire.message(wire.Clocks.CLOCKS, wire.number(wire.Clocks.CLOCK_ID, clock), at)
+        wire.message(wire.ClockSnapshot.CLOCKS, wire.number(wire.Clock.CLOCK_ID, clock), at)
         for clock in (wire.BOOTTIME, wire.REALTIME)
     ]
     texts = wire.message(Packet.INTERNED_DATA, content.words.encoded())
-    tracks = [_packet(wire.message(Packet.TRACK_DESCRIPTOR, each)) for each in content.tracks.descriptors()]
     return [
         _packet(wire.message(Packet.CLOCK_SNAPSHOT, *clocks)),
         _packet(wire.number(Packet.SEQUENCE_FLAGS, wire.STATE_CLEARED), texts),
-        *tracks,
+        *(_packet(wire.message(Packet.TRACK_DESCRIPTOR, each)) for each in content.tracks.descriptors),
     ]
 
 
@@ -397,40 +349,37 @@ def _packet(*fields: bytes) -> bytes:
     return wire.message(wire.TRACE_PACKET, wire.number(Packet.SEQUENCE_ID, _SEQUENCE), *fields)
 
 
-def _next_events(events: Events, first: int, arrows: Arrows) -> tuple[Events, Flows]:
-    """As many events as fit into the memory limit, and their flows; events with many flows take more."""
+def _next_events(
+    events: pl.DataFrame, first: int, arrows: Arrows
+) -> tuple[Mapping[str, wire.Numbers], npt.NDArray[np.uint64]]:
+    """As many events as fit into the memory limit, by column, and their flows; events with many flows take more."""
     count = max(_BYTES_AT_ONCE // _BYTES_OF_EVENT, 1)
     while True:
-        flows = arrows.of_events(events.key[first : first + count])
-        rows, most = flows.number.shape
+        some = events.slice(first, count)
+        flows = arrows.of_events(some["key"].to_numpy())
+        rows, most = flows.shape
         if rows <= 1 or rows * (_BYTES_OF_EVENT + _BYTES_OF_FLOW * most) <= 2 * _BYTES_AT_ONCE:
-            return events.take(slice(first, first + count)), flows
+            return {column.name: column.to_numpy() for column in some}, flows
         count = rows // 2
 
 
-def _packets(events: Events, flows: Flows) -> bytes:
-    same = np.ones(len(events), dtype=np.int64)
-    fields = [
-        wire.varint_field(Packet.TIMESTAMP, events.time_ns),
-        wire.varint_field(Packet.SEQUENCE_ID, same * _SEQUENCE),
-        wire.message_field(Packet.TRACK_EVENT, _track_events(events, flows)),
-        wire.varint_field(Packet.SEQUENCE_FLAGS, same * wire.NEEDS_STATE),
-    ]
-    return wire.message_field(wire.TRACE_PACKET, wire.join_fields(fields)).encoded()
-
-
-def _track_events(events: Events, flows: Flows) -> wire.Fields:
-    counted, has_text = events.kind == EventType.COUNTER, events.text > 0
-    name = wire.varint_field(Annotation.NAME_IID, events.argument)
-    annotation = wire.join_fields([name, wire.varint_field(Annotation.STRING_VALUE_IID, events.text)])
-    return wire.join_fields(
-        [
-            wire.varint_field(TrackEvent.TYPE, events.kind),
-            wire.varint_field(TrackEvent.TRACK_UUID, events.track),
-            wire.varint_field(TrackEvent.CATEGORY_IIDS, events.category, present=events.category > 0),
-            wire.varint_field(TrackEvent.NAME_IID, events.name, present=events.name > 0),
-            wire.varint_field(TrackEvent.COUNTER_VALUE, events.value, present=counted),
-            wire.message_field(TrackEvent.DEBUG_ANNOTATIONS, annotation, present=has_text),
-            wire.fixed64_fields(TrackEvent.FLOW_IDS, flows.number, flows.present),
-        ]
+def _packets(events: Mapping[str, wire.Numbers], flows: npt.NDArray[np.uint64]) -> bytes:
+    varint, name, category, text = wire.varint_field, events["name"], events["category"], events["text"]
+    annotation = varint(Annotation.NAME_IID, events["argument"]), varint(Annotation.STRING_VALUE_IID, text)
+    event = (
+        varint(TrackEvent.TYPE, events["kind"]),
+        varint(TrackEvent.TRACK_UUID, events["track"]),
+        varint(TrackEvent.CATEGORY_IIDS, category, present=category > 0),
+        varint(TrackEvent.NAME_IID, name, present=name > 0),
+        varint(TrackEvent.COUNTER_VALUE, events["value"], present=events["kind"] == EventType.COUNTER),
+        wire.message_field(TrackEvent.DEBUG_ANNOTATIONS, *annotation, present=text > 0),
+        wire.fixed64_fields(TrackEvent.FLOW_IDS, flows),
     )
+    same = np.ones(len(flows), dtype=np.int64)
+    packet = (
+        varint(Packet.TIMESTAMP, events["time_ns"]),
+        varint(Packet.SEQUENCE_ID, same * _SEQUENCE),
+        wire.message_field(Packet.TRACK_EVENT, *event),
+        varint(Packet.SEQUENCE_FLAGS, same * wire.NEEDS_STATE),
+    )
+    return wire.encoded(wire.message_field(wire.TRACE_PACKET, *packet))

@@ -1,18 +1,15 @@
-"""Perfetto's trace format: Protocol Buffers' wire format, field numbers, events as columns, tracks.
+"""Perfetto's trace format: Protocol Buffers' wire format, field numbers, tables of events, tracks.
 
-A field of many messages is two arrays, one row per message: the bytes that it may have, and a mask of
-those that it has. Fields side by side make a message; the bytes kept by the masks, read row by row, are the
-encoding of all messages. For single messages there are the plain functions at the end.
+Many messages are encoded at once: an array with a row per message holds the bytes of their fields, and -1 where a
+message has fewer. Fields side by side make a message; all bytes, row by row, are the encoding of all messages. For
+single messages there are `number`, `text` and `message`.
 
-Reference: Protocol Buffers, encoding.
-
-Reference: perfetto, ``protos/perfetto/trace/perfetto_trace.proto``.
+Reference: Protocol Buffers, encoding; perfetto, ``protos/perfetto/trace/perfetto_trace.proto``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final
 
@@ -26,77 +23,52 @@ VARINT: Final = 0
 FIXED64: Final = 1
 BYTES: Final = 2
 
-_LONGEST_VARINT: Final = 10
+_ABSENT: Final = -1
 
-Bytes = npt.NDArray[np.uint8]
+Fields = npt.NDArray[np.int16]
 Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Fields:
-    """Encoded fields of many messages: bytes they may have, and masks of those each has; ``(messages, width)``."""
-
-    parts: Sequence[tuple[Bytes, Flags]]
-
-    def lengths(self) -> npt.NDArray[np.int64]:
-        total = np.zeros(len(self.parts[0][0]), dtype=np.int64)
-        for _, kept in self.parts:
-            total += kept.sum(axis=1)
-        return total
-
-    def only(self, present: Flags | None) -> Fields:
-        """The fields of messages that are present; other messages become empty."""
-        return self if present is None else Fields([(data, kept & present[:, np.newaxis]) for data, kept in self.parts])
-
-    def encoded(self) -> bytes:
-        """All messages, one after the other."""
-        data, kept = (np.concatenate(part, axis=1) for part in zip(*self.parts, strict=True))
-        joined: Bytes = data[kept]
-        return joined.tobytes()
-
-
-def join_fields(fields: Sequence[Fields]) -> Fields:
-    """Joins fields of the same messages, in the given order."""
-    return Fields([part for each in fields for part in each.parts])
 
 
 def varint_field(number: int, values: npt.NDArray[Any], *, present: Flags | None = None) -> Fields:
     """An integer field; negative numbers take ten bytes, as in `int64`."""
-    return join_fields([_tags(number, VARINT, len(values)), _varints(values)]).only(present)
+    return _field(number, VARINT, [_varints(values)], present)
 
 
-def fixed64_fields(number: int, values: npt.NDArray[np.uint64], present: Flags) -> Fields:
-    """A repeated field of 8 bytes each; both arrays have shape ``(messages, most of one message)``."""
-    little = values.astype("<u8")[:, :, np.newaxis].view(np.uint8)
-    (tags, _), *_ = _tags(number, FIXED64, values.size).parts
-    data = np.concatenate([tags.reshape(*values.shape, tags.shape[1]), little], axis=2)
-    kept = np.broadcast_to(present[:, :, np.newaxis], data.shape)
-    width = data.shape[1] * data.shape[2]
-    return Fields([(data.reshape(len(values), width), kept.reshape(len(values), width))])
+def fixed64_fields(number: int, values: npt.NDArray[np.uint64]) -> Fields:
+    """A repeated field of 8 bytes each, of shape ``(messages, most of one message)``; 0 is an absent value."""
+    flat = values.ravel()
+    content = flat.astype("<u8")[:, np.newaxis].view(np.uint8)
+    return _field(number, FIXED64, [content], flat > 0).reshape(len(values), -1 if values.size else 0)
 
 
-def message_field(number: int, inner: Fields, *, present: Flags | None = None) -> Fields:
-    """A field that holds a message."""
-    lengths = inner.lengths()
-    return join_fields([_tags(number, BYTES, len(lengths)), _varints(lengths), inner]).only(present)
+def message_field(number: int, *fields: Fields, present: Flags | None = None) -> Fields:
+    lengths = sum((each >= 0).sum(axis=1) for each in fields)
+    return _field(number, BYTES, [_varints(np.asarray(lengths)), *fields], present)
 
 
-def _tags(number: int, wire_type: int, messages: int) -> Fields:
+def encoded(fields: Fields) -> bytes:
+    """All messages, one after the other."""
+    return fields[fields >= 0].astype(np.uint8).tobytes()
+
+
+def _field(number: int, wire_type: int, content: list[npt.NDArray[Any]], present: Flags | None) -> Fields:
     tag = np.frombuffer(varint(number << 3 | wire_type), dtype=np.uint8)
-    tags = np.broadcast_to(tag, (messages, len(tag)))
-    return Fields([(tags, np.ones(tags.shape, dtype=np.bool_))])
+    rows = len(content[0])
+    whole: Fields = np.hstack([np.broadcast_to(tag, (rows, len(tag))), *content], dtype=np.int16)
+    if present is not None:
+        whole[~present] = _ABSENT
+    return whole
 
 
 def _varints(values: npt.NDArray[Any]) -> Fields:
     unsigned = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
-    most = int(unsigned.max(initial=0))
-    width = min(max(-(-most.bit_length() // 7), 1), _LONGEST_VARINT)
+    width = max(-(-int(unsigned.max(initial=0)).bit_length() // 7), 1)
     shifted = unsigned[:, np.newaxis] >> (np.arange(width, dtype=np.uint64) * np.uint64(7))
-    kept = shifted > 0
-    kept[:, 0] = True
-    data = (shifted & np.uint64(0x7F)).astype(np.uint8)
-    data[:, :-1] |= np.where(kept[:, 1:], np.uint8(0x80), np.uint8(0))
-    return Fields([(data, kept)])
+    data: Fields = (shifted & np.uint64(0x7F)).astype(np.int16)
+    goes_on = shifted[:, 1:] > 0
+    data[:, :-1][goes_on] |= 0x80
+    data[:, 1:][~goes_on] = _ABSENT
+    return data
 
 
 def varint(value: int) -> bytes:
@@ -110,7 +82,6 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """One integer field."""
     return varint(field << 3 | VARINT) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
 
 
@@ -145,8 +116,6 @@ NEEDS_STATE: Final = 2
 
 
 class TrackEvent(IntEnum):
-    """Fields of ``TrackEvent``."""
-
     CATEGORY_IIDS = 3
     DEBUG_ANNOTATIONS = 4
     TYPE = 9
@@ -156,139 +125,45 @@ class TrackEvent(IntEnum):
     FLOW_IDS = 47
 
 
-class EventType(IntEnum):
-    """Values of ``TrackEvent.Type``."""
+# Values of ``TrackEvent.Type``.
+EventType = IntEnum("EventType", {"SLICE_BEGIN": 1, "SLICE_END": 2, "INSTANT": 3, "COUNTER": 4})
 
-    SLICE_BEGIN = 1
-    SLICE_END = 2
-    INSTANT = 3
-    COUNTER = 4
+# Fields of ``DebugAnnotation`` and of ``InternedData``, whose entries are (1: number, 2: text).
+Annotation = IntEnum("Annotation", {"NAME_IID": 1, "STRING_VALUE_IID": 17})
+Interned = IntEnum("Interned", {"CATEGORIES": 1, "NAMES": 2, "ANNOTATION_NAMES": 3, "ANNOTATION_TEXTS": 29})
 
-
-class Annotation(IntEnum):
-    """Fields of ``DebugAnnotation``."""
-
-    NAME_IID = 1
-    STRING_VALUE_IID = 17
-
-
-class Interned(IntEnum):
-    """Fields of ``InternedData``; the entries of each are (1: number, 2: text)."""
-
-    CATEGORIES = 1
-    NAMES = 2
-    ANNOTATION_NAMES = 3
-    ANNOTATION_TEXTS = 29
-
-
-class Track(IntEnum):
-    """Fields of ``TrackDescriptor``."""
-
-    UUID = 1
-    NAME = 2
-    PROCESS = 3
-    THREAD = 4
-    PARENT_UUID = 5
-    COUNTER = 8
-
-
-class Process(IntEnum):
-    """Fields of ``ProcessDescriptor``."""
-
-    PID = 1
-    NAME = 6
-    LABELS = 8
-
-
-class Thread(IntEnum):
-    """Fields of ``ThreadDescriptor``."""
-
-    PID = 1
-    TID = 2
-    NAME = 5
-
-
-class Counter(IntEnum):
-    """Fields of ``CounterDescriptor``."""
-
-    UNIT = 3
-    UNIT_NAME = 6
-
+# Fields of ``TrackDescriptor``, those of its parts, ``ClockSnapshot`` and its ``Clock``.
+Track = IntEnum("Track", {"UUID": 1, "NAME": 2, "PROCESS": 3, "THREAD": 4, "PARENT_UUID": 5, "COUNTER": 8})
+Process = IntEnum("Process", {"PID": 1, "NAME": 6, "LABELS": 8})
+Thread = IntEnum("Thread", {"PID": 1, "TID": 2, "NAME": 5})
+Counter = IntEnum("Counter", {"UNIT": 3, "UNIT_NAME": 6})
+ClockSnapshot = IntEnum("ClockSnapshot", {"CLOCKS": 1})
+Clock = IntEnum("Clock", {"CLOCK_ID": 1, "TIMESTAMP": 2})
 
 UNIT_TIME_NS: Final = 1
-
-
-class Clocks(IntEnum):
-    """Fields of ``ClockSnapshot``, and of its ``Clock``."""
-
-    CLOCKS = 1
-    CLOCK_ID = 1
-    TIMESTAMP = 2
-
-
 REALTIME: Final = 1
 BOOTTIME: Final = 6
 
 
-Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[Any]
 
-_NESTED_BITS: Final = 56
-
-_TYPES: Final[Mapping[str, type[np.generic]]] = {
-    "kind": np.uint8,
-    "track": np.uint64,
-    "name": np.uint32,
-    "category": np.uint8,
-    "value": np.int64,
-    "argument": np.uint32,
-    "text": np.uint32,
-    "key": np.int64,
+# Columns of a table of track events, with the number that stands for none.
+_EVENTS: Final[Mapping[str, tuple[type[np.generic], int]]] = {
+    "time_ns": (np.int64, 0),  # since the epoch
+    "order": (np.int64, 0),  # breaks ties of time, so that slices nest and flows start at their origin
+    "kind": (np.uint8, 0),  # one of `EventType`
+    "track": (np.uint64, 0),  # its uuid
+    "name": (np.uint32, 0),  # number of the interned text, as the next
+    "category": (np.uint8, 0),
+    "value": (np.int64, 0),  # of counters
+    "argument": (np.uint32, 0),  # number of its interned name
+    "text": (np.uint32, 0),  # number of its interned text
+    "key": (np.int64, -1),  # referenced by flows
 }
 
-
-@dataclass(frozen=True)
-class Events:
-    """Track events; all arrays have the same length.
-
-    Attributes:
-        time_ns: nanoseconds since the epoch.
-        order: breaks ties of time, so that slices nest and flows start at their origin.
-        kind: one of `EventType`.
-        track: the track's uuid.
-        name, category: numbers of interned texts, 0 for none.
-        value: of counters.
-        argument, text: numbers of the interned name and text of an argument, 0 for none.
-        key: referenced by flows; -1 for events without flows.
-    """
-
-    time_ns: Ints
-    order: Ints
-    kind: Numbers
-    track: Numbers
-    name: Numbers
-    category: Numbers
-    value: Numbers
-    argument: Numbers
-    text: Numbers
-    key: Ints
-
-    def __len__(self) -> int:
-        return len(self.time_ns)
-
-    def take(self, rows: Numbers | slice) -> Events:
-        return Events(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-
-class _Rank:
-    """Order of simultaneous events."""
-
-    SENT = 0
-    RECEIVED = 1
-    SLICE_END = 2
-    EMPTY_SLICE = 3
-    SLICE_BEGIN = 4
-    COUNTED = 5
+# Ranks of simultaneous events.
+_SENT, _RECEIVED, _SLICE_END, _EMPTY_SLICE, _SLICE_BEGIN, _COUNTED = range(6)
+_NESTED_BITS: Final = 56
 
 
 def slices(
@@ -298,60 +173,47 @@ def slices(
     track: Numbers | int,
     name: Numbers,
     category: int,
-    argument: Numbers | int = 0,
+    argument: int,
     text: Numbers | int = 0,
     key: Numbers | int = -1,
-) -> Events:
+) -> pl.DataFrame:
     """A begin and an end for each slice; slices of one track must nest."""
     outer_first = np.lexsort((-end_ns, begin_ns))
     depth = np.empty(len(begin_ns), dtype=np.int64)
     depth[outer_first] = np.arange(len(begin_ns))
     is_empty = begin_ns == end_ns
-    in_order = np.where(is_empty, _ranked(_Rank.EMPTY_SLICE, 2 * depth), _ranked(_Rank.SLICE_BEGIN, depth))
-    out_order = np.where(is_empty, _ranked(_Rank.EMPTY_SLICE, 2 * depth + 1), _ranked(_Rank.SLICE_END, -depth))
-    argument = np.where(np.broadcast_to(text, begin_ns.shape), argument, 0)
-    described: dict[str, Numbers | int] = {"name": name, "category": category, "argument": argument, "text": text}
-    begins = _events(begin_ns, in_order, EventType.SLICE_BEGIN, track=track, key=key, **described)
-    ends = _events(end_ns, out_order, EventType.SLICE_END, track=track)
-    return join([begins, ends])
+    in_order = np.where(is_empty, _ranked(_EMPTY_SLICE, 2 * depth), _ranked(_SLICE_BEGIN, depth))
+    out_order = np.where(is_empty, _ranked(_EMPTY_SLICE, 2 * depth + 1), _ranked(_SLICE_END, -depth))
+    words: dict[str, Numbers | int] = {"argument": np.where(text, argument, 0), "text": text}
+    begins = _events(
+        begin_ns, in_order, EventType.SLICE_BEGIN, track=track, name=name, category=category, key=key, **words
+    )
+    return pl.concat([begins, _events(end_ns, out_order, EventType.SLICE_END, track=track)])
 
 
 def instants(
     time_ns: Numbers, *, track: Numbers, name: Numbers, category: int, key: Numbers, is_reception: bool
-) -> Events:
+) -> pl.DataFrame:
     """Instants on tracks; sent messages come before simultaneous received ones."""
-    rank = np.full(len(time_ns), _ranked(_Rank.RECEIVED if is_reception else _Rank.SENT, np.int64(0)))
-    return _events(time_ns, rank, EventType.INSTANT, track=track, name=name, category=category, key=key)
+    order = _ranked(_RECEIVED if is_reception else _SENT)
+    return _events(time_ns, order, EventType.INSTANT, track=track, name=name, category=category, key=key)
 
 
-def counts(time_ns: Numbers, values: Numbers, *, track: int) -> Events:
-    """Values of a counter track."""
-    rank = np.full(len(time_ns), _ranked(_Rank.COUNTED, np.int64(0)))
-    return _events(time_ns, rank, EventType.COUNTER, track=track, value=values)
+def counts(time_ns: Numbers, values: Numbers, *, track: int) -> pl.DataFrame:
+    return _events(time_ns, _ranked(_COUNTED), EventType.COUNTER, track=track, value=values)
 
 
-def join(parts: Sequence[Events]) -> Events:
-    return Events(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Events)))
-
-
-def in_order(events: Events) -> Events:
-    """Ordered by time, and by `order` where times are equal."""
-    return events.take(np.lexsort((events.order, events.time_ns)))
-
-
-def _ranked(rank: int, nested: Any) -> Any:
+def _ranked(rank: int, nested: Any = 0) -> Any:
     return (rank << _NESTED_BITS) + nested
 
 
-def _events(time_ns: Numbers, order: Numbers, kind: EventType, **columns: Numbers | int) -> Events:
-    """Events of one kind; missing columns are empty."""
-    given = {"kind": kind, "name": 0, "category": 0, "value": 0, "argument": 0, "text": 0, "key": -1} | columns
-    return Events(
-        time_ns=time_ns.astype(np.int64),
-        order=order.astype(np.int64),
-        **{
-            name: np.broadcast_to(np.asarray(given[name], dtype=dtype), time_ns.shape) for name, dtype in _TYPES.items()
-        },
+def _events(time_ns: Numbers, order: Numbers | int, kind: EventType, **columns: Numbers | int) -> pl.DataFrame:
+    given = {"time_ns": time_ns, "order": order, "kind": kind, **columns}
+    return pl.DataFrame(
+        {
+            name: np.broadcast_to(np.asarray(given.get(name, none), dtype=dtype), time_ns.shape)
+            for name, (dtype, none) in _EVENTS.items()
+        }
     )
 
 
@@ -362,21 +224,15 @@ Uuids = npt.NDArray[np.uint64]
 
 
 class Tracks:
-    """Numbers the tracks of a trace and keeps their descriptors, parents before children."""
+    """Numbers the tracks of a trace and keeps their encoded descriptors, parents before children."""
 
     def __init__(self, model: ExecutionModel) -> None:
-        self._descriptors: list[bytes] = []
-        self._last = 0
+        self.descriptors: list[bytes] = []
         self._several_hosts = len(model.hosts) > 1
         self.process = [self._add_process(model, row) for row in model.processes.iter_rows(named=True)]
         self.thread = [self._add_thread(model, row) for row in model.threads.iter_rows(named=True)]
 
-    def descriptors(self) -> Iterable[bytes]:
-        """Encoded fields of each ``TrackDescriptor``."""
-        return self._descriptors
-
     def add(self, name: str, *, parent: int | None = None) -> int:
-        """Adds a track of slices."""
         return self._add(text(Track.NAME, name), parent=parent)
 
     def add_counter(self, name: str, *, unit: str | None = None, parent: int | None = None) -> int:
@@ -396,10 +252,10 @@ class Tracks:
         return np.array([*self.thread, self.add("unknown thread")], dtype=np.uint64)
 
     def _add(self, *fields: bytes, parent: int | None = None) -> int:
-        self._last += 1
+        uuid = len(self.descriptors) + 1
         above = b"" if parent is None else number(Track.PARENT_UUID, parent)
-        self._descriptors.append(b"".join((number(Track.UUID, self._last), above, *fields)))
-        return self._last
+        self.descriptors.append(b"".join((number(Track.UUID, uuid), above, *fields)))
+        return uuid
 
     def _add_process(self, model: ExecutionModel, row: dict[str, int | str | None]) -> int:
         host, pid = int(row["host"] or 0), int(row["pid"] or 0)

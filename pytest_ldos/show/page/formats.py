@@ -7,11 +7,11 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.text import Rendered, one_line
@@ -21,16 +21,11 @@ from pytest_ldos.show.page.model import Page
 _COMMAND: Final = re.compile(r"#(?=#[\w.-]*\[)")
 """Prefix of commands in the log of a CI job, recognised anywhere in a line; other formats cannot contain it."""
 
-_FORMULA: Final = ("=", "+", "-", "@", "'")
-"""First characters that make a spreadsheet interpret text as a formula."""
+_FORMULA: Final = ("=", "+", "-", "@", "'")  # first characters that make a spreadsheet interpret text as a formula
 
 
 def to_json(value: Any, *, indent: int = 1) -> Rendered:
-    """JSON text of plain values; characters outside ASCII are escaped.
-
-    Raises:
-        ValueError: a number is infinite or NaN.
-    """
+    """JSON text of plain values, in ASCII; raises a `ValueError` for infinity and NaN."""
     text = json.dumps(value, indent=indent, allow_nan=False)
     return Rendered(_COMMAND.sub(r"\\u0023", text) + "\n")
 
@@ -49,14 +44,10 @@ def to_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> Rendered:
 
 
 def _harmless(value: object) -> object:
-    """Numbers unchanged; text on one line, and never a formula."""
     if not isinstance(value, str):
         return value
     text = one_line(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-_R = TypeVar("_R")
 
 
 class Format(StrEnum):
@@ -68,16 +59,11 @@ class Format(StrEnum):
     JSON = "json"
 
 
-HTML_PACKAGES: Final = ("htpy", "matplotlib")
-"""Packages of the optional extra ``report``."""
+HTML_PACKAGES: Final = ("htpy", "matplotlib")  # packages of the optional extra `report`
 
 
 def format_of(file: Path) -> Format:
-    """The format given by the suffix of a file's name.
-
-    Raises:
-        ConfigurationError: an unknown suffix.
-    """
+    """The format given by the suffix of a file's name; raises a `ConfigurationError` for an unknown one."""
     try:
         return Format(file.suffix.removeprefix("."))
     except ValueError:
@@ -86,36 +72,17 @@ def format_of(file: Path) -> Format:
 
 
 def require_format(kind: Format) -> None:
-    """Refuses a format whose library is not installed.
-
-    Raises:
-        Unavailable: names the package that is missing.
-    """
+    """Raises `Unavailable`, which names the package, if the library of a format is not installed."""
     missing = next((name for name in HTML_PACKAGES if find_spec(name) is None), "")
     if kind is Format.HTML and missing:
         raise Unavailable(f"HTML reports need the package {missing}", remedy="pip install 'pytest-ldos[report]'")
 
 
 def render(page: Page, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The page in a format for people; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """The page in a format for people, which may be `Unavailable`; width and colour apply to a terminal only."""
     require_format(kind)
     if kind is Format.HTML:
         from pytest_ldos.show.page import html  # noqa: PLC0415 - its library need not be installed
 
         return html.render(page)
     return markdown.render(page) if kind is Format.MARKDOWN else terminal.render(page, width=width, color=color)
-
-
-def render_result(
-    result: _R, kind: Format, *, page: Callable[[_R], Page], plain: Callable[[_R], Any], width: int, color: bool
-) -> Rendered:
-    """A result in a format: its page for people, its plain values for programs.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
-    return to_json(plain(result)) if kind is Format.JSON else render(page(result), kind, width=width, color=color)

@@ -21,8 +21,7 @@ from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.show.page import model
 
 _SIGNS: Final[Mapping[model.Tone, str]] = {model.Tone.GOOD: "✓", model.Tone.BAD: "✕", model.Tone.DOUBT: "?"}
-_FEW: Final = 3
-"""Number of columns that fit any window."""
+_FEW: Final = 3  # number of columns that fit any window
 
 
 def untrusted_text(text: str) -> Node:
@@ -30,8 +29,11 @@ def untrusted_text(text: str) -> Node:
     return h.bdi[one_line(text)] if text else ""
 
 
+def link(address: str, text: str) -> Node:
+    return h.a(href=address)[untrusted_text(text)]
+
+
 def badge(shown: model.Badge | None) -> Node:
-    """A verdict or state: a word, with a colour and a sign that repeat it."""
     if shown is None:
         return None
     sign = _SIGNS.get(shown.tone)
@@ -40,7 +42,6 @@ def badge(shown: model.Badge | None) -> Node:
 
 
 def bullet_list(lines: Iterable[str]) -> Node:
-    """Sentences, one per line; nothing without sentences."""
     items = [h.li[untrusted_text(line)] for line in lines]
     return h.ul[items] if items else None
 
@@ -100,7 +101,6 @@ def _cell(cell: model.Cell) -> Node:
 
 
 def folded(summary: str, content: Node) -> Node:
-    """Content that is shown on request."""
     return h.details[h.summary[untrusted_text(summary)], content]
 
 
@@ -109,7 +109,6 @@ _HEADINGS: Final = (h.h2, h.h3, h.h4)
 
 
 def render(page: model.Page) -> Rendered:
-    """The page as text."""
     script = one_line(_read("page.js")) if page.is_interactive else ""
     body = h.body[
         h.a(".skip", href="#results")["Skip to the results"],
@@ -180,7 +179,7 @@ class _Blocks:
             case model.Bullets():
                 yield bullet_list(block.lines)
             case model.Links():
-                links = [h.li[h.a(href=each.url)[untrusted_text(each.title)]] for each in block.links]
+                links = [h.li[link(each.url, each.title)] for each in block.links]
                 yield h.ul[links] if links else None
             case model.Legend():
                 yield h.dl[

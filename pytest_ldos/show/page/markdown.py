@@ -15,9 +15,7 @@ from pytest_ldos.show.page import model
 Markdown = NewType("Markdown", str)
 """A part that is already Markdown; functions of this module make it from plain words."""
 
-LONGEST: Final = 600
-"""Most characters of one untrusted sentence."""
-
+LONGEST: Final = 600  # most characters of one untrusted sentence
 _ACTIVE: Final = re.compile(
     r"""[\\`*_\[\]~|]      # code, emphasis, links, cells
     |:(?=\S)|(?<=www)\.    # what GitHub makes a link of
@@ -44,7 +42,6 @@ def escape(text: str) -> Markdown:
 
 
 def join(parts: Iterable[Markdown]) -> Rendered:
-    """Text of all parts that are not empty."""
     return Rendered("\n\n".join(part for part in parts if part) + "\n")
 
 
@@ -57,7 +54,6 @@ def strong(text: str) -> Markdown:
 
 
 def small(lines: Iterable[str]) -> Markdown:
-    """Sentences in small print."""
     return Markdown("\n".join(f"<sub>{escape(line)}</sub>" for line in lines))
 
 
@@ -92,15 +88,11 @@ def _words(cell: model.Cell) -> str:
     return cell.text if isinstance(cell, model.Words) else str(cell)
 
 
-_TOP = 2
-"""Level of a page's heading, because reports are embedded in other pages."""
-
-_LOWEST = 3
-"""Level below which a heading would be smaller than the text, and is bold words instead."""
+_TOP = 2  # level of a page's heading, because reports are embedded in other pages
+_LOWEST = 3  # level below which a heading would be smaller than the text, and is bold words instead
 
 
 def render(page: model.Page) -> Rendered:
-    """The title and the answer, the contents, then the setting."""
     contents = [] if page.contents is None else [table(page.contents)]
     parts = [*contents, *_parts(page.blocks, _TOP + 1)]
     last = small([*page.setting, *([page.made] if page.made else [])])

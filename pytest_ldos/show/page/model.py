@@ -20,13 +20,10 @@ from pytest_ldos.base.text import one_line
 if TYPE_CHECKING:
     from htpy import Node
 
-ABSENT: Final = "–"
-"""Shown for a missing number."""
+ABSENT: Final = "–"  # shown for a missing number
 
 
 class Tone(StrEnum):
-    """Emphasis of words; a format may show it by colour and weight."""
-
     PLAIN = ""
     STRONG = "strong"
     QUIET = "quiet"
@@ -47,7 +44,6 @@ class Words:
 
     @property
     def width(self) -> int:
-        """Width in columns of a terminal."""
         return cell_len(self.text)
 
 
@@ -78,11 +74,7 @@ _URL: Final = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?=&%
 
 @dataclass(frozen=True)
 class Link:
-    """Address of further results.
-
-    Raises:
-        ConfigurationError: `url` is not a web address that can be used unescaped in Markdown.
-    """
+    """Address of further results; raises a `ConfigurationError` unless it can be used unescaped in Markdown."""
 
     title: str
     url: str
@@ -94,44 +86,38 @@ class Link:
 
 @dataclass(frozen=True)
 class Links:
-    """Addresses of further results, on one line."""
-
     links: tuple[Link, ...]
 
 
 class Kind(StrEnum):
-    """Content of a column.
-
-    Attributes:
-        NUMBER: right-aligned, never cut.
-        WORD: left-aligned, never cut.
-        NAME: broken if the table would be too wide.
-        PROSE: sentences; only for the last column.
-    """
-
-    NUMBER = "number"
-    WORD = "word"
-    NAME = "name"
-    PROSE = "prose"
+    NUMBER = "number"  # right-aligned, never cut
+    WORD = "word"  # left-aligned, never cut
+    NAME = "name"  # broken if the table would be too wide
+    PROSE = "prose"  # sentences; only for the last column
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        rank: priority of columns in a table that leaves out those that do not fit; 0 is always shown.
-        drawing: heading in HTML instead of the title, which remains as the accessible name.
-    """
-
     title: str
     kind: Kind = Kind.NUMBER
-    rank: int = 0
-    drawing: Drawing | None = None
+    rank: int = 0  # priority of columns in a table that leaves out those that do not fit; 0 is always shown
+    drawing: Drawing | None = None  # heading in HTML instead of the title, which remains as the accessible name
 
     @property
     def is_number(self) -> bool:
         return self.kind is Kind.NUMBER
+
+
+def numbers(*titles: str) -> tuple[Column, ...]:
+    return tuple(map(Column, titles))
+
+
+def words(*titles: str) -> tuple[Column, ...]:
+    return tuple(Column(each, Kind.WORD) for each in titles)
+
+
+def names(*titles: str) -> tuple[Column, ...]:
+    return tuple(Column(each, Kind.NAME) for each in titles)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +133,6 @@ class Table:
     key: int = 1
 
     def without_empty(self) -> Table:
-        """The table without empty columns."""
         filled = (tuple(cell.text if isinstance(cell, Words) else cell for cell in row) for row in self.rows)
         kept = [any(cells) for cells in zip(*filled, strict=True)]
         rows = tuple(tuple(compress(row, kept)) for row in self.rows)
@@ -200,18 +185,13 @@ class Folded:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks below a heading; a section whose blocks show nothing is not shown.
-
-    Attributes:
-        remark: follows the title and the badge in a terminal; a section with a remark is always shown.
-        anchor: target of links in the page; generated if empty.
-    """
+    """Blocks below a heading; a section whose blocks show nothing is not shown."""
 
     title: str
     blocks: tuple[Block, ...]
     badge: Badge | None = None
-    remark: str = ""
-    anchor: str = ""
+    remark: str = ""  # follows the title and the badge in a terminal; a section with a remark is always shown
+    anchor: str = ""  # target of links in the page; generated if empty
 
 
 Block = Text | Bullets | Links | Table | Legend | Figure | Drawing | Folded | Section
@@ -219,26 +199,15 @@ Block = Text | Bullets | Links | Table | Legend | Figure | Drawing | Folded | Se
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A whole report.
-
-    Attributes:
-        contents: list of the page's sections; shown at the top in HTML.
-        answer: the result in one sentence; a terminal begins with it instead of the title.
-        setting: facts about the measurement and its environment.
-        made: program that made the page, and time.
-        tone: of the first line in a terminal.
-        is_interactive: True if a page of HTML has a script that sorts tables and zooms timelines.
-    """
-
     title: str
     blocks: tuple[Block, ...]
-    contents: Table | None = None
-    answer: str = ""
-    setting: tuple[str, ...] = ()
-    made: str = ""
+    contents: Table | None = None  # list of the page's sections; shown at the top in HTML
+    answer: str = ""  # the result in one sentence; a terminal begins with it instead of the title
+    setting: tuple[str, ...] = ()  # facts about the measurement and its environment
+    made: str = ""  # program that made the page, and time
     badge: Badge | None = None
-    tone: Tone = Tone.STRONG
-    is_interactive: bool = False
+    tone: Tone = Tone.STRONG  # of the first line in a terminal
+    is_interactive: bool = False  # True if a page of HTML has a script that sorts tables and zooms timelines
 
 
 def left_out(rows: int) -> tuple[Text, ...]:

@@ -27,27 +27,21 @@ _STYLES: Final[Mapping[model.Tone, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line that is never broken, because it may contain paths to copy."""
-
-    pieces: tuple[model.Words, ...] = ()
+Line = tuple[model.Words, ...]  # never broken, because it may contain paths to copy
 
 
 def line(*pieces: str | model.Words, tone: model.Tone = model.Tone.PLAIN) -> Line:
     """A line made of pieces, which may be none; `tone` is that of pieces without one."""
-    return Line(tuple(each if isinstance(each, model.Words) else model.Words(each, tone) for each in pieces))
+    return tuple(each if isinstance(each, model.Words) else model.Words(each, tone) for each in pieces)
 
 
-def wrapped(
-    text: str, width: int, *, indent: int = 0, hang: int = 2, tone: model.Tone = model.Tone.PLAIN
-) -> list[Line]:
-    """A sentence broken into lines, those after the first indented by `hang` more; none for an empty sentence."""
+def wrapped(text: str, width: int, *, indent: int = 0, tone: model.Tone = model.Tone.PLAIN) -> list[Line]:
+    """A sentence broken into lines, those after the first indented by two more; none for an empty sentence."""
     lines = textwrap.wrap(
         one_line(text),
         width,
         initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + hang),
+        subsequent_indent=" " * (indent + INDENT),
         break_on_hyphens=False,
         break_long_words=False,
     )
@@ -67,41 +61,31 @@ def print_to_text(lines: Iterable[Line], *, color: bool) -> Rendered:
         soft_wrap=True,
     )
     for each in lines:
-        console.print(RichText.assemble(*((piece.text, _STYLES[piece.tone]) for piece in each.pieces)))
+        console.print(RichText.assemble(*((piece.text, _STYLES[piece.tone]) for piece in each)))
     text = "\n".join(shown.rstrip() for shown in sink.getvalue().splitlines())
     return Rendered(f"{without_commands(text)}\n")
 
 
-NARROWEST: Final = 80
-"""Least width, in columns of a terminal, to which a page is fitted."""
-
-GAP: Final = 2
-"""Width between two columns of a table, in columns of a terminal."""
-
-_NARROWEST: Final = 16
-"""Least width of names."""
-
+NARROWEST: Final = 80  # least width, in columns of a terminal, to which a page is fitted
+GAP: Final = 2  # width between two columns of a table, in columns of a terminal
+_NARROWEST: Final = 16  # least width of names
 _PARTS: Final = re.compile(r".+?(?:::|\s+|(?=[/(<\[@])|$)")
 """Parts of a C++ or ROS 2 name, or of a path: a slash or bracket begins a part, colons and spaces end one."""
 
 _PARTS_OF_PARTS: Final = re.compile(r".+?(?:(?<=[^\W_])[_.,;-]+(?=\w)|$)")
 """Words within a part that is longer than a line."""
 
-INDENT: Final = 2
-"""Indentation of a table, in columns of a terminal."""
+INDENT: Final = 2  # indentation of a table, in columns of a terminal
 
 
 @dataclass(frozen=True)
 class _Laid:
-    """A column, its title as lines, and its cells from top to bottom."""
-
     column: model.Column
     title: tuple[model.Words, ...]
     cells: tuple[model.Words, ...]
 
     @property
     def width(self) -> int:
-        """Natural width, in columns of a terminal."""
         return max((words.width for words in (*self.title, *self.cells)), default=0)
 
     @property
@@ -134,7 +118,6 @@ def draw_table(table: model.Table, width: int) -> list[Line]:
 
 
 def _words(cell: model.Cell) -> model.Words:
-    """A cell as words; none for a drawing."""
     return cell if isinstance(cell, model.Words) else model.Words(cell if isinstance(cell, str) else "")
 
 
@@ -175,7 +158,6 @@ def _choose(laid: Sequence[_Laid], room: int) -> list[_Laid]:
 
 
 def _rows(laid: Sequence[_Laid], room: int) -> list[Line]:
-    """The heading and the lines of each row, of which a cell may have several."""
     widths = _narrowed(laid, room)
     titles = [[model.Words(words.text, model.Tone.QUIET) for words in each.title] for each in laid]
     rows = zip(*(each.cells for each in laid), strict=True)
@@ -234,7 +216,6 @@ def render(page: model.Page, *, width: int, color: bool) -> Rendered:
 
 
 def _lines(blocks: Iterable[model.Block], width: int) -> list[Line]:
-    """Blocks one below the other, with blank lines around sections and tables."""
     lines: list[Line] = []
     is_apart = False
     for each in blocks:

@@ -18,21 +18,8 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import TrialMetrics
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.robot.stack.goals import ErrorCode
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, render, require_format, to_json
-from pytest_ldos.show.page.model import (
-    ABSENT,
-    Amount,
-    Bullets,
-    Cell,
-    Column,
-    Kind,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    left_out,
-)
 from pytest_ldos.show.report.sentences import APPROXIMATELY, describe_origins, qualified, report_origins
 from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_incomplete
@@ -48,8 +35,7 @@ from pytest_ldos.trace.flow.summary import (
     without_states,
 )
 
-Measured = Mapping[str, TrialMetrics]
-"""Goals by their id, as returned by `extract_metrics`."""
+Measured = Mapping[str, TrialMetrics]  # goals by their id, as returned by `extract_metrics`
 
 
 def tabulate_goals(measured: Measured, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -64,7 +50,6 @@ def tabulate_goals(measured: Measured, metrics: Sequence[Metric]) -> pl.DataFram
 
 
 def describe_goals(measured: Measured, metrics: Sequence[Metric]) -> Iterator[str]:
-    """Sources of numbers, and reasons for their absence."""
     found = {metric.name: [each.measurements[metric.name] for each in measured.values()] for metric in metrics}
     sources = {name: {each.source for each in column if each.source is not None} for name, column in found.items()}
     yield from describe_origins({name: report_origins(each) for name, each in sources.items()})
@@ -78,7 +63,7 @@ def describe_goals(measured: Measured, metrics: Sequence[Metric]) -> Iterator[st
 
 def _describe_goal(trial: TrialSpan | None, first_ns: int) -> dict[str, str]:
     if trial is None:
-        return {"goal": ABSENT, "began": ABSENT, "outcome": ABSENT}
+        return {"goal": page.ABSENT, "began": page.ABSENT, "outcome": page.ABSENT}
     name = f"{trial.scenario} {trial.index + 1}" if trial.marked else trial.goal_id
     began = format_duration(trial.begin_ns - first_ns) if trial.begin_ns > first_ns else "0 s"
     outcome = "success" if trial.error_code == ErrorCode.SUCCESS else f"MoveIt code {trial.error_code}"
@@ -89,16 +74,13 @@ def _describe_goal(trial: TrialSpan | None, first_ns: int) -> dict[str, str]:
 
 def _cell(measurement: Measurement, unit: str) -> str:
     if measurement.number is None:
-        return ABSENT
+        return page.ABSENT
     sources = () if measurement.source is None else (measurement.source,)
     return qualified(format_quantity(measurement.number, unit), report_origins(sources))
 
 
-_MOST: Final = 15
-"""Rows of a table, unless all are requested."""
-
-_MOST_SPANS: Final = 3
-"""Most spans without missing events that are listed individually."""
+_MOST: Final = 15  # rows of a table, unless all are requested
+_MOST_SPANS: Final = 3  # most spans without missing events that are listed individually
 
 
 @dataclass(frozen=True)
@@ -106,20 +88,12 @@ class _Column:
     title: str
     source: str
     format: Callable[[Any], str] = str
-    kind: Kind = Kind.NUMBER
+    kind: page.Kind = page.Kind.NUMBER
 
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """A trace and the results of its analysis.
-
-    Attributes:
-        name: of the trace.
-        paths: the project's.
-        goals: measurements of each.
-        metrics: those that were measured.
-        thread_states: result of `build_thread_states`, if requested.
-    """
+    """A trace and the results of its analysis; `thread_states`, if requested, come from `build_thread_states`."""
 
     name: str
     flow: FlowGraph
@@ -132,11 +106,7 @@ class Analysis:
 def render_analysis(
     analysis: Analysis, kind: Format = Format.TERMINAL, *, width: int = 100, color: bool = False, whole: bool = True
 ) -> Rendered:
-    """Renders nodes, topics, callbacks, executors, paths and goals of a trace, drawn in HTML; all rows if `whole`.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """Renders a trace in tables, and drawn in HTML, which may be `Unavailable`; all rows if `whole`."""
     require_format(kind)
     if kind is Format.JSON:
         model = analysis.flow.model
@@ -155,20 +125,20 @@ def render_analysis(
     return render(compose_page(analysis, most=None if whole else _MOST), kind, width=width, color=color)
 
 
-def compose_page(analysis: Analysis, *, most: int | None) -> Page:
+def compose_page(analysis: Analysis, *, most: int | None) -> page.Page:
     """One section per question, with `most` rows per table except that of paths; ``None`` for all."""
     flow, goals, metrics = analysis.flow, analysis.goals, analysis.metrics
     damage = describe_incomplete(flow.model.stats)
-    return Page(
+    return page.Page(
         title=_headline(flow.model, damage),
-        tone=Tone.BAD if damage else Tone.STRONG,
+        tone=page.Tone.BAD if damage else page.Tone.STRONG,
         blocks=(
             *(
                 _section(title, frame, columns, most if limited else None)
                 for title, frame, columns, limited in _tables(analysis)
             ),
-            Bullets(tuple(describe_goals(goals, metrics)), Tone.QUIET),
-            Bullets((*describe_unused(analysis.paths, flow.model), *_remarks(flow)), Tone.DOUBT),
+            page.Bullets(tuple(describe_goals(goals, metrics)), page.Tone.QUIET),
+            page.Bullets((*describe_unused(analysis.paths, flow.model), *_remarks(flow)), page.Tone.DOUBT),
         ),
     )
 
@@ -199,7 +169,6 @@ def _headline(model: ExecutionModel, damage: str) -> str:
 
 
 def _nodes(flow: FlowGraph) -> pl.DataFrame:
-    """One row per node, with the numbers of its entities."""
     model = flow.model
     nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process").select("pid", "name", node="id")
     for table in ("publishers", "subscriptions", "services", "clients", "timers"):
@@ -212,7 +181,6 @@ def _nodes(flow: FlowGraph) -> pl.DataFrame:
 
 
 def _actions(flow: FlowGraph) -> pl.DataFrame:
-    """One row per action and node, servers first."""
     names = Names(flow.model, with_processes=True)
     ids = flow.model.nodes["id"]
     nodes = pl.DataFrame({"id": ids, "of": pl.Series(map(names.node, ids.to_list()), dtype=pl.String)})
@@ -221,7 +189,6 @@ def _actions(flow: FlowGraph) -> pl.DataFrame:
 
 
 def _remarks(flow: FlowGraph) -> Iterator[str]:
-    """Missing parts of the trace, and the reasons."""
     yield from (describe_missing(each, flow.model.processes) for each in flow.model.missing_events)
     yield from _describe_whole(flow.model)
     why = "made before tracing began" + (", or that event is missing" if flow.model.missing_events else "")
@@ -264,80 +231,65 @@ def _describe_whole(model: ExecutionModel) -> Iterator[str]:
         )
 
 
+def _name(title: str, source: str = "") -> _Column:
+    return _Column(title, source or title, kind=page.Kind.NAME)
+
+
+def _counts(*titles: str) -> tuple[_Column, ...]:
+    return tuple(_Column(title, title.replace(" ", "_")) for title in titles)
+
+
+def _times(*titles: str) -> tuple[_Column, ...]:
+    return tuple(_Column(title, f"{title}_ns", format_duration) for title in titles)
+
+
+def _shares(*titles: str) -> tuple[_Column, ...]:
+    return tuple(_Column(title, title, percent) for title in titles)
+
+
 _NODES: Final = (
-    _Column("node", "name", kind=Kind.NAME),
-    _Column("pid", "pid"),
+    _name("node", "name"),
+    *_counts("pid"),
     _Column("pubs", "publishers"),
     _Column("subs", "subscriptions"),
-    _Column("services", "services"),
-    _Column("clients", "clients"),
-    _Column("timers", "timers"),
+    *_counts("services", "clients", "timers"),
 )
-_ACTIONS: Final = (
-    _Column("action", "name", kind=Kind.NAME),
-    _Column("role", "role", kind=Kind.NAME),
-    _Column("node", "of", kind=Kind.NAME),
-)
-_TOPICS: Final = (
-    _Column("topic", "topic", kind=Kind.NAME),
-    _Column("messages", "messages"),
-    _Column("Hz", "rate_hz", "{:.1f}".format),
-    _Column("received", "received"),
-    _Column("p50", "p50_ns", format_duration),
-    _Column("p99", "p99_ns", format_duration),
-    _Column("late", "late"),
-    _Column("too late", "too_late"),
-    _Column("lost", "lost"),
-)
-_CALLBACKS: Final = (
-    _Column("callback", "callback", kind=Kind.NAME),
-    _Column("runs", "runs"),
-    _Column("total", "total_ns", format_duration),
-    _Column("p50", "p50_ns", format_duration),
-    _Column("p90", "p90_ns", format_duration),
-    _Column("p99", "p99_ns", format_duration),
-    _Column("max", "max_ns", format_duration),
-)
+_ACTIONS: Final = (_name("action", "name"), _name("role"), _name("node", "of"))
+_RATE: Final = _Column("Hz", "rate_hz", "{:.1f}".format)
+_LOSSES: Final = (*_counts("received"), *_times("p50", "p99"), *_counts("late", "too late", "lost"))
+_TOPICS: Final = (_name("topic"), *_counts("messages"), _RATE, *_LOSSES)
+_CALLBACKS: Final = (_name("callback"), *_counts("runs"), *_times("total", "p50", "p90", "p99", "max"))
 _EXECUTORS: Final = (
-    _Column("executor of", "process", kind=Kind.NAME),
-    _Column("pid", "pid"),
-    _Column("threads", "threads"),
-    _Column("waiting", "waiting", percent),
-    _Column("processing", "processing", percent),
-    _Column("executing", "executing", percent),
+    _name("executor of", "process"),
+    *_counts("pid", "threads"),
+    *_shares("waiting", "processing", "executing"),
 )
 _PATHS: Final = (
-    _Column("path", "path", kind=Kind.NAME),
-    _Column("passages", "passages"),
-    _Column("p50", "p50_ns", format_duration),
-    _Column("p99", "p99_ns", format_duration),
-    _Column("max", "max_ns", format_duration),
-    _Column("deadline", "deadline_ns", format_duration),
-    _Column("missed", "missed"),
-    _Column("most time in", "longest", kind=Kind.NAME),
-    _Column("share", "share", percent),
+    _name("path"),
+    *_counts("passages"),
+    *_times("p50", "p99", "max", "deadline"),
+    *_counts("missed"),
+    _name("most time in", "longest"),
+    *_shares("share"),
 )
+_GOALS: Final = (_name("goal"), *_counts("began", "outcome"))
 
 
-_GOALS: Final = (_Column("goal", "goal", kind=Kind.NAME), _Column("began", "began"), _Column("outcome", "outcome"))
-
-
-def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: int | None) -> Section:
+def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: int | None) -> page.Section:
     rows = frame.head(most or len(frame)).iter_rows(named=True)
-    table = Table(
-        columns=tuple(Column(each.title, each.kind) for each in columns),
+    table = page.Table(
+        columns=tuple(page.Column(each.title, each.kind) for each in columns),
         rows=tuple(tuple(_table_cell(each, row) for each in columns) for row in rows),
     )
-    return Section(title, (table, *left_out(len(frame) - len(table.rows))))
+    return page.Section(title, (table, *page.left_out(len(frame) - len(table.rows))))
 
 
-def _table_cell(column: _Column, row: Mapping[str, Any]) -> Cell:
-    """A cell as text, and its number for sorting."""
+def _table_cell(column: _Column, row: Mapping[str, Any]) -> page.Cell:
     value = row[column.source]
-    shown = ABSENT if value is None else column.format(value)
+    shown = page.ABSENT if value is None else column.format(value)
     if row.get("between_hosts") and column.format is format_duration and value is not None:
         shown = f"{APPROXIMATELY} {shown}"
-    return Amount(shown, value=float(value)) if isinstance(value, int | float) else shown
+    return page.Amount(shown, value=float(value)) if isinstance(value, int | float) else shown
 
 
 _MOST_TRACES: Final = 40
@@ -346,33 +298,28 @@ _REFINING: Final = frozenset(metric.name for metric in METRICS.values() if metri
 
 
 def render_fleet(summaries: Sequence[TraceSummary], *, width: int, color: bool, whole: bool) -> Rendered:
-    """One table per question; unreadable traces are always shown, and all readable ones if `whole`."""
-    return render(
-        compose_fleet_page(summaries, None if whole else _MOST_TRACES), Format.TERMINAL, width=width, color=color
-    )
-
-
-def compose_fleet_page(summaries: Sequence[TraceSummary], most: int | None) -> Page:
-    """At most `most` readable traces (``None``: all), then all together, then those that cannot be read."""
+    """Readable traces, all if `whole`, then all together, then those that cannot be read."""
+    most = None if whole else _MOST_TRACES
     readable = [each for each in summaries if not each.problem]
     unreadable = [each for each in summaries if each.problem]
     partial = sum(not is_whole(each) for each in readable)
     those = "1 trace that is" if partial == 1 else f"{partial} traces that are"
     common = _common_folder(summaries)
-    problems = tuple(Text(f"{_short(each.trace, common)}: {each.problem}", is_whole=True) for each in unreadable)
+    problems = tuple(page.Text(f"{_short(each.trace, common)}: {each.problem}", is_whole=True) for each in unreadable)
     damaged = tuple(f"{_short(each.trace, common)}: {each.damage}" for each in readable if each.damage)
-    return Page(
+    composed = page.Page(
         title=_fleet_headline(readable, unreadable, common),
-        tone=Tone.BAD if unreadable else Tone.STRONG,
+        tone=page.Tone.BAD if unreadable else page.Tone.STRONG,
         blocks=(
             _trace_table(readable[:most], common),
-            *left_out(len(readable) - len(readable[:most])),
-            Bullets(damaged, Tone.DOUBT),
+            *page.left_out(len(readable) - len(readable[:most])),
+            page.Bullets(damaged, page.Tone.DOUBT),
             _pool_table(pool(readable)),
-            *([Text(f"left out: {those} damaged or lost events", Tone.DOUBT)] if partial else []),
-            Section("could not be read", problems),
+            *([page.Text(f"left out: {those} damaged or lost events", page.Tone.DOUBT)] if partial else []),
+            page.Section("could not be read", problems),
         ),
     )
+    return render(composed, Format.TERMINAL, width=width, color=color)
 
 
 def _fleet_headline(readable: Sequence[TraceSummary], unreadable: Sequence[TraceSummary], common: str) -> str:
@@ -398,23 +345,22 @@ def _short(trace: str, common: str) -> str:
     return str(name.relative_to(common)) if common else str(name)
 
 
-def _trace_table(summaries: Sequence[TraceSummary], common: str) -> Table:
-    names = (name for name in metric_names(summaries) if name not in _REFINING)
-    metrics = [name for name in names if any(median_of(each, name) is not None for each in summaries)]
-    first = (Column("trace", Kind.NAME), Column("nodes"), Column("goals", Kind.NAME))
-    rows = tuple(_fleet_row(each, metrics, common) for each in summaries)
-    return Table(columns=(*first, *map(Column, (*metrics, "lost"))), rows=rows)
+def _trace_table(summaries: Sequence[TraceSummary], common: str) -> page.Table:
+    shown = (name for name in metric_names(summaries) if name not in _REFINING)
+    metrics = [name for name in shown if any(median_of(each, name) is not None for each in summaries)]
+    columns = (*page.names("trace"), *page.numbers("nodes"), *page.names("goals"), *page.numbers(*metrics, "lost"))
+    return page.Table(columns=columns, rows=tuple(_fleet_row(each, metrics, common) for each in summaries))
 
 
 def _fleet_row(summary: TraceSummary, metrics: Sequence[str], common: str) -> tuple[str, ...]:
     medians = (median_of(summary, name) for name in metrics)
-    numbers = (ABSENT if found is None else format_quantity(*found) for found in medians)
+    numbers = (page.ABSENT if found is None else format_quantity(*found) for found in medians)
     counts = (("reached", summary.reached), ("failed", summary.failed), ("unknown", summary.unknown))
-    goals = ", ".join(f"{count} {word}" for word, count in counts if count) or ABSENT
+    goals = ", ".join(f"{count} {word}" for word, count in counts if count) or page.ABSENT
     return (_short(summary.trace, common), str(summary.nodes), goals, *numbers, str(summary.lost_events))
 
 
-def _pool_table(pooled: Sequence[Pooled]) -> Table:
+def _pool_table(pooled: Sequence[Pooled]) -> page.Table:
     rows = (
         (
             each.metric,
@@ -426,6 +372,5 @@ def _pool_table(pooled: Sequence[Pooled]) -> Table:
         )
         for each in pooled
     )
-    numbers = map(Column, ("goals", "traces", "median", "p95"))
-    columns = (Column("metric", Kind.NAME), *numbers, Column("source", Kind.WORD))
-    return Table(columns=columns, rows=tuple(rows))
+    columns = (*page.names("metric"), *page.numbers("goals", "traces", "median", "p95"), *page.words("source"))
+    return page.Table(columns=columns, rows=tuple(rows))

@@ -10,8 +10,8 @@ from typing import Any, Final, assert_never
 from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.campaign.commit_rounds import Commit
 from pytest_ldos.campaign.commit_search import CHANGE_CONFIDENCE, CommitResult, Finding, Visited
-from pytest_ldos.show.page.formats import Format, finite, render_result
-from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone
+from pytest_ldos.show.page.formats import Format, finite, render, to_json
+from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone, numbers, words
 from pytest_ldos.show.report.compose import report_paths
 from pytest_ldos.show.report.words import describe_path
 
@@ -19,7 +19,6 @@ _OLDER = "name an older GOOD, in which it is good"
 
 
 def answer(result: CommitResult) -> str:
-    """One sentence."""
     return f"{_found(result)}; {result.trials} trials in {counted(result.starts, 'start')} of the stack"
 
 
@@ -53,7 +52,6 @@ def _found(result: CommitResult) -> str:
 
 
 def name_of(commit: Commit) -> str:
-    """Commit, date and subject."""
     return f"{commit.name} of {commit.date}, “{commit.subject}”"
 
 
@@ -82,7 +80,6 @@ def _bound(bound: float) -> str:
 
 
 def remarks(result: CommitResult) -> Iterator[str]:
-    """Sentences that qualify the answer, and what to do next."""
     if result.why:
         yield result.why
     if explained := explanation_of(result):
@@ -103,19 +100,17 @@ def explanation_of(result: CommitResult) -> str:
 
 
 def commit_table(result: CommitResult) -> Table:
-    """A row for each measured commit."""
-    titles = (f"{result.metric.name} from GOOD", "worse than GOOD", "better than BAD")
-    columns = (Column("commit", Kind.WORD), *map(Column, titles), Column("result", Kind.WORD))
+    tests = numbers(f"{result.metric.name} from GOOD", "worse than GOOD", "better than BAD")
+    columns = (*words("commit"), *tests, *words("result"), Column("subject", Kind.PROSE))
     rows = []
     for each in result.visited:
         pairs = (ABSENT if count is None else f"{count} of {each.pairs}" for count in (each.worse, each.better))
         subject = f"{each.commit.date} {each.commit.subject}"
         rows.append((each.commit.name, _change(each) or ABSENT, *pairs, each.standing.value, subject))
-    return Table(columns=(*columns, Column("subject", Kind.PROSE)), rows=tuple(rows))
+    return Table(columns=columns, rows=tuple(rows))
 
 
 def legend(result: CommitResult) -> Iterator[str]:
-    """Meanings of the numbers, and the error budget."""
     yield (
         f"{result.metric.name} from GOOD: median of the ratios of paired trials, with its "
         f"{100 * CHANGE_CONFIDENCE:g} % interval (no decision depends on it)"
@@ -135,7 +130,6 @@ SCHEMA: Final = 1
 
 
 def to_plain(result: CommitResult) -> dict[str, Any]:
-    """All results as plain values."""
     template = result.template
     return {
         "kind": KIND,
@@ -159,16 +153,13 @@ def to_plain(result: CommitResult) -> dict[str, Any]:
 
 
 def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The result in a format; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
-    return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
+    """The result in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
+    if kind is Format.JSON:
+        return to_json(to_plain(result))
+    return render(compose_page(result), kind, width=width, color=color)
 
 
 def compose_page(result: CommitResult) -> Page:
-    """The answer first, then the commits."""
     suspects = tuple(map(name_of, result.suspects)) if len(result.suspects) > 1 else ()
     ran = result.template
     setting = () if ran is None else (ran.scenario, ran.stack, ran.recorder)

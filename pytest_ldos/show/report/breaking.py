@@ -16,8 +16,8 @@ from pytest_ldos.campaign.breaking_result import (
     LevelSummary,
     MetricBeyond,
 )
-from pytest_ldos.show.page.formats import Format, render_result
-from pytest_ldos.show.page.model import Block, Bullets, Column, Drawing, Kind, Legend, Page, Section, Table, Tone
+from pytest_ldos.show.page import model as page
+from pytest_ldos.show.page.formats import Format, render, to_json
 
 if TYPE_CHECKING:
     from htpy import Node
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit/s", "percent": "%", "s": "s"}
 """Unit by the end of a field's name."""
 
-_STAGE_TITLES: Final = ("calm", "at the threshold", "times calm", "left its calm range at", "separation")
-
 _UNEXPLAINED: Final = (
     f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken "
     "and a sound trial near the threshold"
@@ -35,7 +33,6 @@ _UNEXPLAINED: Final = (
 
 
 def level_of(result: BreakingResult, level: float) -> str:
-    """A level with its unit."""
     unit = _UNITS.get(result.plan.address.rpartition("_")[2], "")
     number = f"{level:.0f}" if float(level).is_integer() else f"{level:.6g}"
     return f"{number} {unit}".rstrip()
@@ -46,7 +43,6 @@ def percent(share: float) -> str:
 
 
 def answer(result: BreakingResult) -> str:
-    """One sentence."""
     name = "the arm" if result.template is None else result.template.scenario
     return f"{name} {_found(result)}; {result.trials} trials in {result.starts} starts of the stack"
 
@@ -98,7 +94,6 @@ def _out_of_reach(result: BreakingResult, sure: str) -> str:
 
 
 def remarks(result: BreakingResult) -> Iterator[str]:
-    """Sentences that qualify the answer."""
     if result.estimate_by is not None:
         yield f"where the estimate comes from: {result.estimate_by}"
     if result.stopped:
@@ -109,7 +104,6 @@ def remarks(result: BreakingResult) -> Iterator[str]:
 
 
 def cause_of(result: BreakingResult) -> Iterator[str]:
-    """Stages that break first, and the reason."""
     cause = result.cause
     if cause is None:
         return
@@ -153,11 +147,10 @@ def _blame(result: BreakingResult, stage: StageReport) -> str:
     )
 
 
-def level_table(result: BreakingResult) -> Table:
-    """A row for each tested level; a search by a metric also has its median."""
+def level_table(result: BreakingResult) -> page.Table:
     titles = ("broken", "share", "interval", *(["median"] if result.plan.criterion.metric_name else []), "starts")
-    return Table(
-        columns=(Column("level", Kind.NAME), *map(Column, titles), Column("result", Kind.WORD)),
+    return page.Table(
+        columns=(*page.names("level"), *page.numbers(*titles), *page.words("result")),
         rows=tuple(_level_row(result, each) for each in result.levels),
     )
 
@@ -178,8 +171,7 @@ def mishaps(result: BreakingResult) -> Iterator[str]:
         yield from (f"{level_of(result, level.level)}: {each}" for each in dict.fromkeys(level.mishaps))
 
 
-def stage_table(result: BreakingResult, cause: Cause) -> Table:
-    """A row for each stage of a motion."""
+def stage_table(result: BreakingResult, cause: Cause) -> page.Table:
     rows = []
     for each in cause.stages:
         at = each.at_threshold
@@ -187,11 +179,11 @@ def stage_table(result: BreakingResult, cause: Cause) -> Table:
         left = "never" if each.first_left is None else level_of(result, each.first_left)
         separation = "" if each.separation is None else percent(each.separation)
         rows.append((each.stage, format_quantity(each.calm, "ms"), *numbers, left, separation))
-    return Table(columns=(Column("stage", Kind.NAME), *map(Column, _STAGE_TITLES)), rows=tuple(rows))
+    titles = ("calm", "at the threshold", "times calm", "left its calm range at", "separation")
+    return page.Table(columns=(*page.names("stage"), *page.numbers(*titles)), rows=tuple(rows))
 
 
 def legend(result: BreakingResult) -> Iterator[str]:
-    """Meanings of the numbers."""
     broken = "failed, or beyond the limit" if result.plan.criterion.metric_name else "failed"
     yield (
         f"broken: {broken}; interval: of the probability of a trial to break, {100 * LEVEL_CONFIDENCE:g} %, whenever "
@@ -209,7 +201,6 @@ SCHEMA: Final = 1
 
 
 def to_plain(result: BreakingResult) -> dict[str, Any]:
-    """All results as plain values."""
     search, template = result.plan.search, result.template
     return {
         "kind": KIND,
@@ -246,31 +237,30 @@ _MEANINGS: Final = (
 
 
 def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The result in a format; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
-    return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
+    """The result in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
+    if kind is Format.JSON:
+        return to_json(to_plain(result))
+    return render(compose_page(result), kind, width=width, color=color)
 
 
-def compose_page(result: BreakingResult) -> Page:
-    """The answer first, then the levels, then what breaks."""
+def compose_page(result: BreakingResult) -> page.Page:
     ran, stages = result.template, () if result.cause is None else (stage_table(result, result.cause),)
-    return Page(
+    return page.Page(
         title="ldos: breaking point",
         setting=() if ran is None else (ran.stack, ran.recorder, f"commit {ran.commit or 'unknown'}"),
         answer=answer(result),
         blocks=(
-            Bullets(tuple(remarks(result))),
-            Section(f"Levels of {result.plan.address}", tuple(_levels(result))),
-            Section("What breaks", (Bullets(tuple(cause_of(result))), *stages)),
-            Section("How to read this", (Legend(_MEANINGS), Bullets(tuple(legend(result)), Tone.QUIET))),
+            page.Bullets(tuple(remarks(result))),
+            page.Section(f"Levels of {result.plan.address}", tuple(_levels(result))),
+            page.Section("What breaks", (page.Bullets(tuple(cause_of(result))), *stages)),
+            page.Section(
+                "How to read this", (page.Legend(_MEANINGS), page.Bullets(tuple(legend(result)), page.Tone.QUIET))
+            ),
         ),
     )
 
 
-def _levels(result: BreakingResult) -> Iterator[Block]:
+def _levels(result: BreakingResult) -> Iterator[page.Block]:
     if any(each.trials for each in result.levels):
 
         def draw() -> Node:
@@ -278,6 +268,6 @@ def _levels(result: BreakingResult) -> Iterator[Block]:
 
             return draw_levels(result)
 
-        yield Drawing(draw)
+        yield page.Drawing(draw)
     yield level_table(result)
-    yield Bullets(tuple(mishaps(result)))
+    yield page.Bullets(tuple(mishaps(result)))

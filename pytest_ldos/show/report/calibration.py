@@ -14,7 +14,7 @@ from pytest_ldos.campaign.detection import FAULTS, SUCCESS, Detection, Keeping, 
 from pytest_ldos.campaign.noise import Design
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.show.page.formats import Format, finite, render, to_json
-from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Text, Tone
+from pytest_ldos.show.page.model import ABSENT, Bullets, Page, Section, Table, Text, Tone, names, numbers, words
 
 SCHEMA: Final = 1
 _HOW: Final = {
@@ -24,18 +24,13 @@ _HOW: Final = {
 
 
 def render_calibration(result: CalibrationResult, *, file: str, width: int, color: bool) -> Rendered:
-    """The calibration for a terminal."""
-    return render(compose_page(result, file), Format.TERMINAL, width=width, color=color)
-
-
-def compose_page(result: CalibrationResult, file: str) -> Page:
     """Estimated noise, verdicts of the gate on equal versions, and trials required to detect a change."""
     made = result.calibration
     draws = counted(result.promises[0].alarms.draws, "pair")
     by_design = groupby(result.promises, key=lambda each: each.design)
     alarms, failures = _alarm_table(result.promises), Bullets(tuple(_describe_failures(result.promises)))
     needed = Bullets(tuple(map(_describe_suggestion, result.suggestions)))
-    return Page(
+    page = Page(
         title=f"{made.scenario}: {counted(made.trials, 'trial')} of {counted(made.starts, 'start')} of one version",
         blocks=(
             _noise_table(result),
@@ -49,6 +44,7 @@ def compose_page(result: CalibrationResult, file: str) -> Page:
             Text(f"stored: {file}", is_whole=True),
         ),
     )
+    return render(page, Format.TERMINAL, width=width, color=color)
 
 
 def _noise_table(result: CalibrationResult) -> Table:
@@ -59,9 +55,8 @@ def _noise_table(result: CalibrationResult) -> Table:
     return _named("deviation between", ("trials", "starts", "runs", "degrees of freedom", "floor"), rows)
 
 
-def _named(name: str, numbers: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    """A table of numbers with a name for each row."""
-    return Table(columns=(Column(name, Kind.NAME), *map(Column, numbers)), rows=tuple(rows))
+def _named(name: str, titles: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    return Table(columns=(*names(name), *numbers(*titles)), rows=tuple(rows))
 
 
 def _alarm_table(promises: Sequence[Promise]) -> Table:
@@ -78,26 +73,24 @@ def _alarm_table(promises: Sequence[Promise]) -> Table:
 
 
 def _describe_failures(promises: Sequence[Promise]) -> list[str]:
-    """Number of alarms that no metric raised."""
     failed = sum(each.by_failures.count for each in promises)
     alarms = sum(each.alarms.count for each in promises)
     return [f"{failed} of these {alarms} are red by failed trials alone, not by a metric"] if failed else []
 
 
 def _mde_table(promises: Sequence[Promise]) -> Table:
-    names = list(dict.fromkeys(name for each in promises for name in each.mde))
+    metrics = list(dict.fromkeys(name for each in promises for name in each.mde))
     counts = (f"{each.trials}{'*' if each.modelled else ''}" for each in promises)
-    mdes = ([_percent(each.mde.get(name, math.inf)) for name in names] for each in promises)
-    return _named("trials of each", names, ((count, *row) for count, row in zip(counts, mdes, strict=True)))
+    mdes = ([_percent(each.mde.get(name, math.inf)) for name in metrics] for each in promises)
+    return _named("trials of each", metrics, ((count, *row) for count, row in zip(counts, mdes, strict=True)))
 
 
 def _suggestion_table(result: CalibrationResult) -> Table:
-    """For each metric, the number of trials, and the share of planted changes that were found."""
     planted = {(each.design, each.metric): each.found for each in result.planted}
-    names = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
+    metrics = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
     titles = [title for each in result.suggestions for title in (each.design.value, "planted: found")]
     rows = []
-    for name in names:
+    for name in metrics:
         row = [name]
         for each in result.suggestions:
             trials = each.by_metric.get(name)
@@ -206,32 +199,19 @@ _LARGEST: Final = 99.99
 
 
 def render_self_test(result: SelfTestResult, *, width: int, color: bool) -> Rendered:
-    """The self-test for a terminal; a wide one shows a bar next to each share."""
-    page = compose_detection_page(result, has_bars=width >= _WITH_BARS)
-    return render(page, Format.TERMINAL, width=width, color=color)
-
-
-def compose_detection_page(result: SelfTestResult, *, has_bars: bool) -> Page:
-    """The detection curve: a row for each size of each fault, then what explains them, then the verdict."""
+    """The detection curve, with bars in a wide terminal, then what explains it, then the verdict."""
     trials = counted(len(result.base.trials), "trial")
-    return Page(
+    columns = (*names("fault"), *numbers("size", "found", "trials"), *words("share", "seen by", "promise"))
+    page = Page(
         title=f"{result.base.scenario}: {trials} without a fault, then faults planted in the running stack",
         blocks=(
-            Table(columns=_COLUMNS, rows=tuple(_row(each, has_bar=has_bars) for each in result.detections)),
+            Table(columns=columns, rows=tuple(_row(each, has_bar=width >= _WITH_BARS) for each in result.detections)),
             Section("explanations", (Bullets(tuple(_explain(result.detections))),)),
             Section("notes", (Bullets((*result.notes, *_legend(result.detections)), Tone.QUIET),)),
             _verdict(result.detections),
         ),
     )
-
-
-_COLUMNS: Final = (
-    Column("fault", Kind.NAME),
-    Column("size"),
-    Column("found"),
-    Column("trials"),
-    *(Column(title, Kind.WORD) for title in ("share", "seen by", "promise")),
-)
+    return render(page, Format.TERMINAL, width=width, color=color)
 
 
 def _explain(detections: Sequence[Detection]) -> Iterator[str]:

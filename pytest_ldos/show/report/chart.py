@@ -1,7 +1,4 @@
-"""Charts as values: marks, rules and fields over two axes, in named colours.
-
-Colours are names of variables in the pages' style sheets.
-"""
+"""Charts as values: marks, rules and fields over two axes, in colours named as in the pages' style sheets."""
 
 from __future__ import annotations
 
@@ -23,13 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_ROOM: Final = 0.06
-"""Margin at either end, as a share of the span."""
-
+_ROOM: Final = 0.06  # margin at either end, as a share of the span
 _DECADE: Final = 10.0
 
-Ticks = tuple[tuple[float, str], ...]
-"""Values of an axis, with their labels."""
+Ticks = tuple[tuple[float, str], ...]  # values of an axis, with their labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +71,6 @@ def spans_decades(values: Iterable[float]) -> bool:
 
 
 class Shape(StrEnum):
-    """The form of a mark."""
-
     NONE = ""
     CIRCLE = "o"
     SQUARE = "s"
@@ -91,14 +83,11 @@ class Shape(StrEnum):
 SHAPES: Final = (Shape.CIRCLE, Shape.SQUARE, Shape.DIAMOND, Shape.TRIANGLE)
 """Marks of lines, used cyclically, so that lines differ not only in colour."""
 
-COLOURS: Final = 6
-"""Number of colours of lines in series.css: ``s0`` to ``s5``."""
+COLOURS: Final = 6  # number of colours of lines in series.css: `s0` to `s5`
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A point with its tooltip, and its interval if it has one."""
-
     x: float
     y: float
     tip: str = ""
@@ -108,21 +97,15 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Marks of the same style, in the order in which a line joins them.
+    """Marks of the same style, in the order in which a line joins them."""
 
-    Attributes:
-        kind: class in the page.
-        line: dashes of the line that joins the marks (``-``, ``--``, ``:``); empty for none.
-        size: width of a mark [px]; of a bar, in units of the axis.
-    """
-
-    kind: str
+    kind: str  # class in the page
     marks: tuple[Mark, ...]
     colour: str
     shape: Shape = Shape.NONE
     is_hollow: bool = False
-    line: str = ""
-    size: float = 7.2
+    line: str = ""  # dashes of the line that joins the marks (`-`, `--`, `:`); empty for none
+    size: float = 7.2  # width of a mark [px]; of a bar, in units of the axis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,42 +143,32 @@ class Label:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A chart, in pixels.
+    """A chart, in pixels."""
 
-    Attributes:
-        title: one sentence of alternative text.
-        detail: all of its values in words; empty if a table has them.
-        note: text in the upper right corner.
-        below: distance from the horizontal axis to the baseline of its labels.
-        names: labels of series, for a legend inside the chart; pages have their own.
-    """
-
-    title: str
+    title: str  # one sentence of alternative text
     x: Axis
     y: Axis
     series: tuple[Series, ...] = ()
     rules: tuple[Rule, ...] = ()
     fields: tuple[Field, ...] = ()
     labels: tuple[Label, ...] = ()
-    detail: str = ""
-    note: str = ""
-    names: tuple[tuple[str, Series], ...] = ()
+    detail: str = ""  # all of its values in words; empty if a table has them
+    note: str = ""  # text in the upper right corner
+    names: tuple[tuple[str, Series], ...] = ()  # labels of series, for a legend inside the chart; pages have their own
     width: float = 520.0
     height: float = 250.0
     left: float = 64.0
     right: float = 16.0
     top: float = 26.0
     bottom: float = 44.0
-    below: float = 15.0
+    below: float = 15.0  # distance from the horizontal axis to the baseline of its labels
 
     @property
     def inner_width(self) -> float:
-        """Pixels between both ends of the horizontal axis."""
         return self.width - self.left - self.right
 
     @property
     def inner_height(self) -> float:
-        """Pixels between both ends of the vertical axis."""
         return self.height - self.top - self.bottom
 
 
@@ -205,7 +178,6 @@ _DARK: Final = "@media (prefers-color-scheme: dark)"
 
 @cache
 def light() -> Mapping[str, str]:
-    """``#rrggbb`` by name of the variable."""
     return colours(dark=False)
 
 
@@ -222,19 +194,14 @@ def variables() -> Mapping[str, str]:
     return MappingProxyType({colour: f"var(--{name})" for name, colour in reversed(list(light().items()))})
 
 
-_LETTER: Final = 7.0
-"""Approximate width of a letter in a label [px]."""
-
-_LEAST: Final = 44.0
-"""Gap between labels of the horizontal axis [px]."""
-
+_LETTER: Final = 7.0  # approximate width of a letter in a label [px]
+_LEAST: Final = 44.0  # gap between labels of the horizontal axis [px]
 _LINE: Final = 14.0
 _STEPS: Final = (1, 2, 5, 10)
 _FEW_DECADES: Final = 3
 
 
 def draw_axes(figure: Figure, chart: Chart) -> Axes:
-    """Empty axes with their titles."""
     width, height = chart.width, chart.height
     axes = figure.add_axes(
         (chart.left / width, chart.bottom / height, chart.inner_width / width, chart.inner_height / height),
@@ -294,5 +261,4 @@ def _round_ticks(axis: Axis, wanted: int) -> Ticks:
 
 
 def cut(text: str, letters: int) -> str:
-    """Text cut to a number of letters."""
     return text if len(text) <= letters else f"{text[: max(0, letters - 1)]}…"

@@ -18,22 +18,11 @@ from pytest_ldos.judge.gate.verdict import Comparison, Finding, LateRise, Tone, 
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.judge.summary import Drift, Explanation, SegmentChange, Summary, path_of, summarize_deadlines
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import (
-    TrialKind,
-    TrialSet,
-    invalid_trials,
-    missing_reasons,
-    sources_of,
-)
+from pytest_ldos.measure.trial.record import TrialKind, TrialSet, invalid_trials, missing_reasons, sources_of
 from pytest_ldos.show.page.formats import finite
 from pytest_ldos.show.report import document, reasons
 from pytest_ldos.show.report.sentences import Untried, advise, describe_parts, describe_run_variation, report_origins
 from pytest_ldos.show.report.words import describe_load
-
-
-def report_metrics(judged: Judged) -> tuple[document.MetricReport, ...]:
-    """Reports of all metrics of the head, and of those that only the base has."""
-    return tuple(_report_metric(metric, judged) for metric in judged.metrics)
 
 
 def _report_metric(metric: Metric, judged: Judged) -> document.MetricReport:
@@ -120,7 +109,6 @@ def _by_reason(reasons: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
 
 
 def report_version(trials: TrialSet, *, label: str, file: str = "") -> document.Version:
-    """Facts about the run of a version."""
     interference = ((each.index + 1, describe_interference(each.interference)) for each in trials.repeated)
     resets = ((each.index + 1, each.reset_failure) for each in (*trials.motions, *trials.repeated))
     return document.Version(
@@ -202,7 +190,6 @@ def _difference(kind: document.DifferenceKind, name: str, base: object, head: ob
 
 
 def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested settings by dotted name."""
     flat: dict[str, object] = {}
     for name, value in settings.items():
         if isinstance(value, dict):
@@ -215,7 +202,6 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]
 def report_interleaving(
     head: TrialSet, base: TrialSet, drifts: tuple[document.Drift, ...]
 ) -> document.Interleaving | None:
-    """The order of stack starts, if the versions were interleaved."""
     if not head.is_interleaved_with(base):
         return None
     starts = {(trial.block, version) for trials, version in ((head, "head"), (base, "base")) for trial in trials.trials}
@@ -224,7 +210,6 @@ def report_interleaving(
 
 
 def report_drifts(found: Sequence[Drift]) -> tuple[document.Drift, ...]:
-    """Changes of metrics over a session."""
     return tuple(
         document.Drift(metric=each.metric, change=each.change, p_value=each.p_value, is_notable=each.is_notable)
         for each in found
@@ -232,7 +217,6 @@ def report_drifts(found: Sequence[Drift]) -> tuple[document.Drift, ...]:
 
 
 def report_additions(trials: TrialSet) -> document.Additions | None:
-    """Looks at a run that can be extended."""
     if not trials.looks:
         return None
     looks = tuple(document.LookReport(head=look.head, base=look.base) for look in trials.looks)
@@ -251,16 +235,15 @@ def compose(sections: Sequence[document.Section]) -> document.Document:
 
 
 def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Section:
-    """One scenario with its verdict, and the comparison if there was a base."""
     trials, result, base = judged.head, judged.result, judged.base
-    metrics = report_metrics(judged)
+    metrics = tuple(_report_metric(metric, judged) for metric in judged.metrics)
     paths = report_paths(judged.explained, trials.metrics)
     head = report_version(trials, label=THIS_RUN)
     inherited = ", ".join(f"{name} {value}" for name, value in trials.influences.items())
     section = document.Section(
         scenario=trials.scenario,
         verdict=result.verdict,
-        reasons=name_load(reasons.describe_reasons(result.reasons), result.verdict, head.surroundings),
+        reasons=name_load(tuple(map(reasons.describe_reason, result.reasons)), result.verdict, head.surroundings),
         undecided=tuple(map(reasons.describe_more_trials, result.more_trials_because)),
         advice=advise(
             result.verdict,
@@ -299,7 +282,6 @@ def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: document.S
 
 
 def _with_base(section: document.Section, judged: Judged, base: TrialSet) -> document.Section:
-    """The section with the facts that a comparison adds."""
     head = judged.head
     is_judged = head.trial_kind is TrialKind.MOTION and judged.calibration is not None
     variation = describe_run_variation(judged) if is_judged else ""
@@ -323,7 +305,6 @@ def _describe_commit(trials: TrialSet, label: str) -> tuple[str, ...]:
 
 
 def without_verdict(section: document.Section) -> document.Section:
-    """The same numbers without a verdict."""
     return dataclasses.replace(section, verdict=None, advice=())
 
 
@@ -337,7 +318,6 @@ def compose_infra(
 
 
 def report_paths(explained: Mapping[str, Explanation], metrics: Sequence[Metric]) -> tuple[document.PathReport, ...]:
-    """Changes of each path and its parts, with the metrics that measure it."""
     return tuple(
         document.PathReport(
             path=each.path,
@@ -363,7 +343,6 @@ def _segment(change: SegmentChange) -> document.Segment:
 
 
 def report_calibration(lookup: CalibrationLookup | None) -> document.CalibrationReport | None:
-    """The calibration used by a decision."""
     if not isinstance(lookup, Calibrated):
         return None
     made = lookup.calibration

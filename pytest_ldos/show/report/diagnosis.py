@@ -9,11 +9,11 @@ from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.doctor.changes import Finding, Status
 from pytest_ldos.doctor.diagnose import worst
 from pytest_ldos.show.page.formats import Format, render, to_json
-from pytest_ldos.show.page.model import Bullets, Column, Kind, Page, Section, Table, Text, Tone, Words
+from pytest_ldos.show.page.model import Bullets, Page, Section, Table, Text, Tone, Words, names, words
 
 SCHEMA: Final = 1
 _TONES: Final = {Status.OK: Tone.GOOD, Status.WARNING: Tone.DOUBT, Status.ERROR: Tone.BAD}
-_COLUMNS: Final = (Column("status", Kind.WORD), Column("check", Kind.WORD), Column("finding", Kind.NAME))
+_COLUMNS: Final = (*words("status", "check"), *names("finding"))
 
 
 def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) -> Rendered:

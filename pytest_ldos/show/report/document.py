@@ -7,6 +7,7 @@ infinite.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -180,6 +181,10 @@ class MetricReport:
     gaps: tuple[Gap, ...] = ()
     incomparable: str = ""
     aspects: tuple[AspectReport, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.title}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -494,9 +499,10 @@ class Section:
         """Names of base and this version."""
         return (self.base.label if self.base else "base", self.head.label if self.head else "this run")
 
-    def metric(self, name: str) -> MetricReport | None:
-        """The metric of that name, or ``None``."""
-        return next((each for each in self.metrics if each.name == name), None)
+
+def worst_of(verdicts: Iterable[Verdict | None]) -> Verdict | None:
+    """The worst verdict; ``None`` if nothing was judged."""
+    return worst(judged) if (judged := [each for each in verdicts if each is not None]) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -515,9 +521,7 @@ class Document:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The worst verdict of its sections; ``None`` if none was judged."""
-        judged = [section.verdict for section in self.sections if section.verdict is not None]
-        return worst(judged) if judged else None
+        return worst_of(section.verdict for section in self.sections)
 
     @property
     def stacks(self) -> tuple[str, ...]:

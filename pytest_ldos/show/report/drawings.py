@@ -1,7 +1,4 @@
-"""Drawings in SVG: intervals, distributions and trials in order of a scenario, and flame graphs.
-
-Names come from measured programs: they are text, never markup.
-"""
+"""Drawings in SVG of a scenario and of profiles; names of measured programs are text, never markup."""
 
 from __future__ import annotations
 
@@ -29,7 +26,6 @@ from pytest_ldos.show.report.words import median_of
 
 
 def trials(version: str, marks: Iterable[Mark]) -> Series:
-    """Trials of ``base`` or ``head``."""
     is_head = version == "head"
     return Series(
         kind=f"mark {version}",
@@ -51,21 +47,16 @@ _ROW: Final = 84
 _PITCH: Final = 8.0
 _MOST_IN_COLUMN: Final = 8
 _LETTERS: Final = 14
-_BESIDE: Final = 12.0
-"""Distance from the axis to failed trials [px]."""
+_BESIDE: Final = 12.0  # distance from the axis to failed trials [px]
 
 
 def draw_distribution(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]]) -> Node:
-    """Draws every trial as a mark above its value, with a row for each version, and medians as lines.
-
-    Args:
-        samples: version (``base``, ``head``), its label, its values.
-    """
+    """Draws a row for each sample (``base`` or ``head``, label, values): marks above values, a line at the median."""
     values = [point.value for *_, sample in samples for point in sample.points if point.value is not None]
     medians = ", ".join(f"{label} {median_of(metric, sample)}" for _, label, sample in samples)
     rows = [_ROW * (len(samples) - number) - 72.0 for number in range(len(samples))]
     chart = Chart(
-        title=f"Distribution of {metric.name} {metric.title}; medians: {medians}",
+        title=f"Distribution of {metric.label}; medians: {medians}",
         x=Axis.around(values, title=metric.unit),
         y=Axis(low=0.0, high=_ROW * len(samples), ticks=()),
         height=_ROW * len(samples) + 42,
@@ -122,10 +113,9 @@ def scale_of(changes: Iterable[Change]) -> Axis:
 
 
 def draw_scale(scale: Axis) -> Node:
-    """Draws the scale's ends and middle, for the head of the table's column."""
     ends = ((_START, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (_END, scale.high, "end"))
     content = [
-        words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", anchor)
+        words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", anchor=anchor)
         for x, value, anchor in ends
     ]
     return ornament(_WIDTH, 16, content)
@@ -149,7 +139,6 @@ def _x(scale: Axis, value: float) -> float:
 
 
 def _interval(change: Change, kind: str, scale: Axis) -> Iterator[Node]:
-    """A line with a bar at each end, or an arrow if it extends beyond the scale."""
     low, high = change.low, change.high
     left = _place(low, scale, _END if change.is_endless else _START)
     right = _place(high, scale, _END)
@@ -183,7 +172,6 @@ def segment_scale(path: PathReport) -> Axis:
 
 
 def draw_segment(segment: Segment, scale: Axis) -> Node:
-    """Draws a bar from zero to the estimate, with its interval."""
     kind = "certain" if segment.is_certain else "uncertain"
     zero, end = _x(scale, 0.0), _x(scale, segment.change_ns)
     low = _START if segment.low_ns is None else _x(scale, segment.low_ns)
@@ -196,34 +184,24 @@ def draw_segment(segment: Segment, scale: Axis) -> Node:
     return ornament(_WIDTH, _HEIGHT, content)
 
 
-_LETTER: Final = 7.5
-"""Largest width of a letter in a label [px]."""
-
-_ABOVE: Final = 9.0
-"""Distance from the chart to failed trials [px]."""
+_LETTER: Final = 7.5  # largest width of a letter in a label [px]
+_ABOVE: Final = 9.0  # distance from the chart to failed trials [px]
 
 
 @dataclass(frozen=True)
 class _Block:
-    """The trials between two stack starts."""
-
     version: str
     label: str
     points: tuple[Point, ...]
 
 
 def draw_timeline(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]], *, is_interleaved: bool) -> Node:
-    """Draws every trial in order, with a field for each stack start.
-
-    Args:
-        samples: version (``base``, ``head``), its label, its values.
-        is_interleaved: True if the versions were interleaved; otherwise the base was measured before.
-    """
+    """Draws every trial in order, with a field for each stack start; the base comes first unless interleaved."""
     blocks = _blocks(samples, is_interleaved=is_interleaved)
     edges = [0, *accumulate(len(block.points) for block in blocks)]
     values = [point.value for block in blocks for point in block.points if point.value is not None]
     chart = Chart(
-        title=f"{metric.name} {metric.title} of {edges[-1]} trials in order, in {len(blocks)} stack starts",
+        title=f"{metric.label} of {edges[-1]} trials in order, in {len(blocks)} stack starts",
         x=Axis(low=0, high=max(1, edges[-1]), ticks=()),
         y=Axis.around(values, title=metric.unit),
         height=202,
@@ -288,20 +266,13 @@ _FLAME_WIDTH: Final = 1200.0
 _MARGIN: Final = 12.0
 _FRAME_HEIGHT: Final = 17.0
 _LINE: Final = 17.0
-_FRAME_LETTER: Final = 6.7
-"""Width of a letter [px]."""
-
-_NARROWEST: Final = 0.4
-"""Least width of a drawn frame [px]."""
-
+_FRAME_LETTER: Final = 6.7  # width of a letter [px]
+_NARROWEST: Final = 0.4  # least width of a drawn frame [px]
 _PADDING: Final = 3.0
 _FEWEST_LETTERS: Final = 3
 _WARM: Final = 8
-_STEPS: Final = 5
-"""Number of colours of a change in flame.css."""
-
-_STEP: Final = 0.02
-"""Change of share per step of colour."""
+_STEPS: Final = 5  # number of colours of a change in flame.css
+_STEP: Final = 0.02  # change of share per step of colour
 
 
 def draw_flame(profile: FoldedStacks, *, title: str, notes: Sequence[str] = ()) -> Rendered:
@@ -318,10 +289,7 @@ def draw_flame(profile: FoldedStacks, *, title: str, notes: Sequence[str] = ()) 
 
 
 def draw_difference(difference: Difference, *, title: str, notes: Sequence[str] = ()) -> Rendered:
-    """A differential flame graph of two profiles: width is the mean of both shares, colour the change.
-
-    Only significant changes are coloured.
-    """
+    """A differential flame graph: width is the mean share, colour the change if it is significant."""
     bases, heads = difference.base_samples, difference.head_samples
     picture = _Picture(
         weight=lambda frame: (frame.counts[0] / bases + frame.counts[1] / heads) / 2,
@@ -345,7 +313,6 @@ class _Picture:
 
 
 def _colour(change: FrameChange) -> str:
-    """Colour by size of the change; none if it is not significant."""
     if not change.is_certain:
         return "same"
     step = min(_STEPS, 1 + int(abs(change.change) / _STEP))
@@ -361,8 +328,8 @@ def _draw_frames(tree: Frame, picture: _Picture, title: str, lines: Iterable[str
     bottom = top + _FRAME_HEIGHT * depth
     frames = [_frame(each, picture, inner, bottom - _FRAME_HEIGHT * each.frame.depth) for each in places]
     heading = [
-        _words(_MARGIN, _MARGIN + 14, one_line(title), "title"),
-        [_words(_MARGIN, _MARGIN + 34 + _LINE * number, line, "note") for number, line in enumerate(notes)],
+        words(_MARGIN, _MARGIN + 14, title, kind="title"),
+        [words(_MARGIN, _MARGIN + 34 + _LINE * number, line, kind="note") for number, line in enumerate(notes)],
     ]
     height = bottom + _FRAME_HEIGHT + _MARGIN
     size = {"viewBox": f"0 0 {place(_FLAME_WIDTH)} {place(height)}", "xmlns": "http://www.w3.org/2000/svg"}
@@ -382,17 +349,11 @@ def _frame(at: Place, picture: _Picture, inner: float, y: float) -> Element:
     return h.g[
         h.title[one_line(picture.tip(at.frame))],
         box(left, y, width, _FRAME_HEIGHT - 1, picture.kind(at.frame)),
-        _words(left + _PADDING, y + 12, label, "name") if label else None,
+        words(left + _PADDING, y + 12, label, kind="name") if label else None,
     ]
 
 
 def _fitting(name: str, width: float) -> str:
     """As much of a name as there is room for; empty if that is too little."""
     room = int((width - 2 * _PADDING) / _FRAME_LETTER)
-    if len(name) <= room:
-        return name
-    return f"{name[: room - 1]}…" if room >= _FEWEST_LETTERS else ""
-
-
-def _words(x: float, y: float, text: str, kind: str) -> Node:
-    return h.text(x=place(x), y=place(y), class_=kind)[one_line(text)]
+    return cut(name, room) if room >= min(len(name), _FEWEST_LETTERS) else ""

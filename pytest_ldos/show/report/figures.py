@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Final
 
-from htpy import Node
+from htpy import Node, fragment
 
 from pytest_ldos.base.text import format_quantity
 from pytest_ldos.campaign.bisection import LevelState, Spacing
@@ -26,9 +26,7 @@ from pytest_ldos.show.report.svg import draw, draw_legend, render_png, render_sv
 
 _FEWEST_LEVELS: Final = 3
 _STEPS: Final = 120
-_ROOM: Final = 0.03
-"""Margin at either end, as a share of the range."""
-
+_ROOM: Final = 0.03  # margin at either end, as a share of the range
 _SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _KINDS: Final = {LevelState.HOLDS: ("holds", "good"), LevelState.BREAKS: ("breaks", "bad")}
 _OPEN: Final = ("plain", "muted")
@@ -74,21 +72,16 @@ def draw_levels(result: BreakingResult) -> Node:
 
 
 _BAR_ROOM: Final = 0.06
-_BAR_SHARE: Final = 0.8
-"""Share of the distance between two positions that bars fill."""
+_BAR_SHARE: Final = 0.8  # share of the distance between two positions that bars fill
 
 
 def draw_figure(figure: Figure) -> Node:
-    """Draws all curves of a figure, with a sentence as alternative text."""
-    names = ", ".join(curve.label for curve in figure.curves)
-    title = f"{figure.y.title} over {figure.x.title}: {names}"
+    """A legend, unless there is a single curve, and the curves."""
+    names = [curve.label for curve in figure.curves]
+    title = f"{figure.y.title} over {figure.x.title}: {', '.join(names)}"
     series = tuple(_series(figure, number, curve) for number, curve in enumerate(figure.curves))
-    return draw(Chart(title=title, x=_across(figure), y=_up(figure), series=series, height=262, bottom=48))
-
-
-def draw_curve_legend(figure: Figure) -> Node:
-    """The label of each curve; nothing for a single one."""
-    return draw_legend("Curves", [curve.label for curve in figure.curves])
+    chart = Chart(title=title, x=_across(figure), y=_up(figure), series=series, height=262, bottom=48)
+    return fragment[draw_legend("Curves", names), draw(chart)]
 
 
 def _up(figure: Figure) -> Axis:
@@ -138,7 +131,6 @@ _FORMATS: Final = {"svg": render_svg, "png": render_png}
 
 
 def render_image(shown: Shown, kind: str) -> bytes:
-    """The chart of one trend as ``svg`` or ``png``."""
     ((trend, points),) = shown
     return _FORMATS[kind](chart_of(trend, points))
 
@@ -169,18 +161,14 @@ def chart_of(trend: Trend, points: Sequence[CommitPoint]) -> Chart:
 
 
 def _trend_series(trend: Trend, drawn: Sequence[CommitPoint], marks: Sequence[Mark]) -> Iterator[tuple[str, Series]]:
-    """All commits, and on top the remarkable ones, by their names in the legend."""
-    pairs = [(point, Mark(mark.x, mark.y, mark.tip)) for point, mark in zip(drawn, marks, strict=True)]
-    pinned = tuple(mark for point, mark in pairs if trend.is_pinned(point))
-    levels = tuple(mark for point, mark in pairs if point.change_point)
-    creeps = tuple(mark for point, mark in pairs if point.creeps)
     every = Series(kind="commit", marks=tuple(marks), colour="head", shape=Shape.CIRCLE, line="-", size=6)
     yield "location and 95 % interval", every
-    if pinned:
+    pairs = [(point, Mark(mark.x, mark.y, mark.tip)) for point, mark in zip(drawn, marks, strict=True)]
+    if pinned := tuple(mark for point, mark in pairs if trend.is_pinned(point)):
         yield "pinned", Series(kind="pin", marks=pinned, colour="base", shape=Shape.SQUARE, is_hollow=True, size=12)
-    if levels:
+    if levels := tuple(mark for point, mark in pairs if point.change_point):
         yield "level changes", Series(kind="level", marks=levels, colour="bad", shape=Shape.DIAMOND, size=10)
-    if creeps:
+    if creeps := tuple(mark for point, mark in pairs if point.creeps):
         yield "crept away", Series(kind="creep", marks=creeps, colour="doubt", shape=Shape.TRIANGLE, size=11)
 
 
@@ -193,25 +181,19 @@ def _mark(trend: Trend, number: int, point: CommitPoint) -> Mark:
 
 
 def _anchors(trend: Trend) -> Iterator[tuple[str, Rule]]:
-    """Anchors as rules across the chart, by their names in the legend."""
     name = "pinned anchor" if trend.pinned else "first runs"
     for label, value, dashes in ((name, trend.anchor, "--"), ("rolling anchor", trend.rolling, ":")):
         if value is not None:
             yield label, Rule(kind="anchor", value=value, line=dashes)
 
 
-_APART: Final = 7.0
-"""Offset between the points of two lines, so that intervals do not overlap [px]."""
-
+_APART: Final = 7.0  # offset between the points of two lines, so that intervals do not overlap [px]
 _FARTHEST: Final = 22.0
-_BELOW: Final = 10.0
-"""Distance from the axis to cells without a number [px]."""
+_BELOW: Final = 10.0  # distance from the axis to cells without a number [px]
 
 
 @dataclass(frozen=True)
 class CellPoint:
-    """A cell's value of one metric; ``None`` for an absent number."""
-
     cell: sweep.CellReport
     value: float | None
     low: float | None
@@ -226,12 +208,7 @@ def _draw_cells(
     of: Callable[[sweep.CellReport], CellPoint],
     limits: tuple[float, float] | None = None,
 ) -> list[Node]:
-    """A drawing for each combination of values of the third and later axes.
-
-    Args:
-        of: the drawn quantity of a cell.
-        limits: ends of the scale, if not derived from the values.
-    """
+    """A drawing of a quantity for each combination of values of the third and later axes."""
     points = [of(cell) for cell in report.cells]
     bounds = [(each.value, each.low, each.high) for each in points if each.value is not None]
     values = [number for each in bounds for number in each if number is not None]
@@ -319,8 +296,6 @@ def draw_lines(report: sweep.SweepReport) -> Node:
 
 
 def draw_success(report: sweep.SweepReport) -> Node:
-    """Success rates."""
-
     def point(cell: sweep.CellReport) -> CellPoint:
         share = 100 * cell.successes / cell.trials if cell.trials else None
         low, high = (100 * cell.success_low, 100 * cell.success_high) if cell.trials else (None, None)
@@ -330,8 +305,6 @@ def draw_success(report: sweep.SweepReport) -> Node:
 
 
 def draw_load(report: sweep.SweepReport, number: sweep.LoadNumber) -> Node:
-    """A number of the loads' proofs."""
-
     def point(cell: sweep.CellReport) -> CellPoint:
         value = cell.load_numbers.get(number.key)
         value_text = "no value" if value is None else f"{value:.4g} {number.unit}"
@@ -342,8 +315,6 @@ def draw_load(report: sweep.SweepReport, number: sweep.LoadNumber) -> Node:
 
 
 def draw_metric(report: sweep.SweepReport, metric: sweep.MetricTitle) -> Node:
-    """Medians of a metric with their intervals."""
-
     def point(cell: sweep.CellReport) -> CellPoint:
         found = cell.metrics.get(metric.name)
         if found is None or found.median is None:

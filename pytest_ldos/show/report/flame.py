@@ -11,7 +11,7 @@ from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.campaign.watching import Drawings
 from pytest_ldos.record.profiles import Change, Difference, FoldedStacks, Frame
 from pytest_ldos.show.page.formats import Format, render, require_format
-from pytest_ldos.show.page.model import Column, Kind, Page, Table
+from pytest_ldos.show.page.model import Page, Table, numbers, words
 
 _EXAMPLES: Final = (0.02, 0.1, 0.5)
 _MOST: Final = 12
@@ -38,7 +38,6 @@ def describe_change(change: Change, frame: Frame) -> str:
 
 
 def describe_noise(difference: Difference) -> Iterator[str]:
-    """Limits of the evidence in the samples."""
     if not difference.has_common_frame:
         yield "the profiles have no frame in common: are they of the same program?"
     yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
@@ -91,11 +90,7 @@ SVG: Final = ".svg"
 
 
 def render_flame(profile: FoldedStacks, title: str, notes: Sequence[str] = ()) -> Rendered:
-    """A flame graph as SVG.
-
-    Raises:
-        Unavailable: the drawing library is not installed.
-    """
+    """A flame graph as SVG; raises `Unavailable` without the drawing library."""
     require_format(Format.HTML)
     from pytest_ldos.show.report import drawings as drawing  # noqa: PLC0415 - its library need not be installed
 
@@ -103,7 +98,6 @@ def render_flame(profile: FoldedStacks, title: str, notes: Sequence[str] = ()) -
 
 
 def render_flame_difference(difference: Difference, title: str) -> Rendered:
-    """A differential flame graph as SVG; see `render_flame`."""
     require_format(Format.HTML)
     from pytest_ldos.show.report import drawings as drawing  # noqa: PLC0415
 
@@ -141,8 +135,7 @@ def place_frames(tree: Frame, weight: Weight, *, narrowest: float) -> Iterator[P
             left += width
 
 
-_WIDEST: Final = 10_000
-"""Columns; names of functions are on one line, so that they can be copied."""
+_WIDEST: Final = 10_000  # columns; names of functions are on one line, so that they can be copied
 
 
 def render_profile(profile: FoldedStacks, most: int) -> Rendered:
@@ -156,6 +149,6 @@ def render_profile(profile: FoldedStacks, most: int) -> Rendered:
         (percent(count / profile.samples), percent(whole[name] / profile.samples), name)
         for name, count in own.most_common(most)
     )
-    columns = (Column("itself"), Column("with calls"), Column("function", Kind.WORD))
+    columns = (*numbers("itself", "with calls"), *words("function"))
     page = Page(title=counted(profile.samples, "sample"), blocks=(Table(columns=columns, rows=rows),))
     return render(page, Format.TERMINAL, width=_WIDEST)

@@ -17,8 +17,8 @@ from pytest_ldos.judge.baseline.series import Change, MetricSeries
 from pytest_ldos.judge.baseline.store import StoredBaseline
 from pytest_ldos.judge.baseline.trend import PIN, ROLLING, START, CommitPoint, Trend
 from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, finite, render, to_csv, to_json
-from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Link, Page, Section, Table, Text, Tone, Words
 from pytest_ldos.show.page.terminal import NARROWEST
 from pytest_ldos.show.report.sentences import describe_place
 
@@ -64,68 +64,49 @@ def plot_as_text(trend: Trend, shown: Sequence[CommitPoint], *, width: int) -> l
 
 
 _SINCE: Final = tuple(f"since {anchor}" for anchor in (PIN, START))
+_RANKS: Final = (("n", 8), ("median", 10), ("location", 1), ("interval", 7), ("step", 2), ("interval", 6))
 _COMMITS: Final = (
-    Column("commit", Kind.WORD),
-    Column("date", Kind.WORD, rank=9),
-    Column("n", rank=8),
-    Column("median", rank=10),
-    Column("location", rank=1),
-    Column("interval", rank=7),
-    Column("step", rank=2),
-    Column("interval", rank=6),
-    *(Column(title, rank=3) for title in _SINCE),
-    Column("rolling", rank=5),
-    Column("", Kind.WORD, rank=4),
+    page.Column("commit", page.Kind.WORD),
+    page.Column("date", page.Kind.WORD, rank=9),
+    *(page.Column(title, rank=rank) for title, rank in (*_RANKS, *((each, 3) for each in _SINCE), ("rolling", 5))),
+    page.Column("", page.Kind.WORD, rank=4),
 )
-OVERVIEW: Final = (
-    Column("scenario", Kind.NAME),
-    Column("metric", Kind.NAME),
-    Column("runs"),
-    Column("now"),
-    *map(Column, _SINCE),
-    Column("rolling"),
-    Column("", Kind.NAME),
-)
+OVERVIEW: Final = (*page.names("scenario", "metric"), *page.numbers("runs", "now", *_SINCE, "rolling"), *page.names(""))
 
 _LABEL: Final = 13
 _ALL_FAILED: Final = "failed"
 
 
 def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rendered:
-    """One row per series, in a table for each stack and host class."""
     sections = []
     for place in sorted({each.series.key.place for each in trends}):
         rows = tuple(overview_row(each) for each in trends if each.series.key.place == place)
-        sections.append(Section(describe_place(place), (Table(columns=OVERVIEW, rows=rows),)))
-    return render(Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
+        sections.append(page.Section(describe_place(place), (page.Table(columns=OVERVIEW, rows=rows),)))
+    return render(page.Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
 
 
 def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, color: bool) -> Rendered:
-    """A table of commits, the newest last, and a plot of them."""
     plot = plot_as_text(trend, shown, width=max(width, NARROWEST))
-    page = Page(
+    whole = page.Page(
         title=describe(trend.series),
         blocks=(
-            Table(columns=_COMMITS, rows=tuple(_row(trend, point) for point in shown)),
-            Section("", tuple(Text(each, is_whole=True) for each in plot)),
-            Bullets(tuple(describe_anchors(trend)), Tone.QUIET),
+            page.Table(columns=_COMMITS, rows=tuple(_row(trend, point) for point in shown)),
+            page.Section("", tuple(page.Text(each, is_whole=True) for each in plot)),
+            page.Bullets(tuple(describe_anchors(trend)), page.Tone.QUIET),
         ),
     )
-    return render(page, Format.TERMINAL, width=width, color=color)
+    return render(whole, Format.TERMINAL, width=width, color=color)
 
 
 def describe(series: MetricSeries) -> str:
-    """Metric, scenario and runs of a series, in a line."""
     return f"{name_of(series)}: {counted(len(series.runs), 'run')}, {series.better} is better"
 
 
 def name_of(series: MetricSeries) -> str:
-    """Metric and scenario of a series."""
     return f"{series.metric} {series.title} of '{series.key.scenario}'"
 
 
 def describe_anchors(trend: Trend) -> Iterator[str]:
-    """Sentences on anchors, noise, and further notes."""
     unit = trend.series.unit
     yield describe_place(trend.series.key) + (f", from {trend.series.source}" if trend.series.source else "")
     if trend.anchor is not None:
@@ -142,7 +123,6 @@ def describe_anchors(trend: Trend) -> Iterator[str]:
 
 
 def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
-    """Remarks on a commit."""
     marks = ["pinned"] if trend.is_pinned(point) else []
     if point.change_point:
         marks.append("level changes")
@@ -154,7 +134,7 @@ def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
     return marks
 
 
-def overview_row(trend: Trend) -> tuple[Cell, ...]:
+def overview_row(trend: Trend) -> tuple[page.Cell, ...]:
     last, series = trend.commits[-1], trend.series
     changes = [point for point in trend.commits if point.change_point]
     marks = [f"level changed at {_short(changes[-1].label)}"] if changes else []
@@ -167,11 +147,11 @@ def overview_row(trend: Trend) -> tuple[Cell, ...]:
         _quantity(last.location, series.unit),
         *_since_anchor(trend, last),
         show_change(trend, last.from_rolling),
-        Words(", ".join(marks), Tone.DOUBT),
+        page.Words(", ".join(marks), page.Tone.DOUBT),
     )
 
 
-def _row(trend: Trend, point: CommitPoint) -> tuple[Cell, ...]:
+def _row(trend: Trend, point: CommitPoint) -> tuple[page.Cell, ...]:
     unit = trend.series.unit
     is_bounded = math.isfinite(point.low) and math.isfinite(point.high)
     return (
@@ -185,7 +165,7 @@ def _row(trend: Trend, point: CommitPoint) -> tuple[Cell, ...]:
         describe_interval(point.step),
         *_since_anchor(trend, point),
         show_change(trend, point.from_rolling),
-        Words(", ".join(describe_marks(trend, point)), Tone.DOUBT),
+        page.Words(", ".join(describe_marks(trend, point)), page.Tone.DOUBT),
     )
 
 
@@ -199,20 +179,20 @@ def describe_interval(change: Change | None) -> str:
     return f"{format_ratio(1 + change.low).removesuffix(' %')} … {format_ratio(1 + change.high)}"
 
 
-def show_change(trend: Trend, change: Change | None) -> Words:
+def show_change(trend: Trend, change: Change | None) -> page.Words:
     """A change, coloured if it exceeds the floor and its interval excludes zero."""
     if change is None:
-        return Words("")
+        return page.Words("")
     sign = 1 if trend.series.better is Better.LOWER else -1
     is_clear = abs(change.effect) > trend.floor and change.low * change.high > 0
-    tone = (Tone.BAD if sign * change.effect > 0 else Tone.GOOD) if is_clear else Tone.PLAIN
-    return Words(format_ratio(1 + change.effect), tone)
+    tone = (page.Tone.BAD if sign * change.effect > 0 else page.Tone.GOOD) if is_clear else page.Tone.PLAIN
+    return page.Words(format_ratio(1 + change.effect), tone)
 
 
-def _since_anchor(trend: Trend, point: CommitPoint) -> tuple[Words, Words]:
+def _since_anchor(trend: Trend, point: CommitPoint) -> tuple[page.Words, page.Words]:
     """Changes since the pinned commit and since the first runs; one of them is empty."""
     change = show_change(trend, point.from_anchor)
-    return (change, Words("")) if trend.pinned else (Words(""), change)
+    return (change, page.Words("")) if trend.pinned else (page.Words(""), change)
 
 
 def _short(label: str) -> str:
@@ -222,9 +202,7 @@ def _short(label: str) -> str:
 KIND: Final = "pytest-ldos history trends"
 SCHEMA_VERSION: Final = 2
 
-Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]
-"""Trends, each with its requested commits."""
-
+Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]  # trends, each with its requested commits
 _COLUMNS: Final = (
     *KEY_COLUMNS, "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
     "verdicts", "median", "location", "low", "high", "step", "step_low", "step_high", "from_pin", "from_pin_low",
@@ -240,7 +218,6 @@ def render_json(shown: Shown) -> Rendered:
 
 
 def render_csv(shown: Shown) -> Rendered:
-    """One row per commit and series."""
     rows = []
     for trend, points in shown:
         series = {**vars(trend.series.key), "metric": trend.series.metric, "unit": trend.series.unit}
@@ -311,11 +288,7 @@ _OF_BRANCH: Final = re.compile(r"gh-readonly-queue/.+/pr-([1-9]\d{0,8})-[0-9a-f]
 
 @dataclass(frozen=True)
 class Origins:
-    """Addresses and subjects of commits.
-
-    Attributes:
-        url: address of the repository's pages; without it, there are no links.
-        subjects: of commits, by their abbreviations.
+    """Addresses and subjects of commits, the latter by abbreviation; without the `url` of the repository, no links.
 
     Raises:
         ConfigurationError: `url` is not an address.
@@ -326,7 +299,7 @@ class Origins:
 
     def __post_init__(self) -> None:
         if self.url:
-            object.__setattr__(self, "url", Link("", self.url.rstrip("/")).url)
+            object.__setattr__(self, "url", page.Link("", self.url.rstrip("/")).url)
 
     def subject(self, commit: str) -> str:
         """The first line of the commit's message; empty if unknown."""
@@ -336,32 +309,22 @@ class Origins:
         """The address of a commit; empty if it has none."""
         return f"{self.url}/commit/{commit}" if self.url and _COMMIT.fullmatch(commit) else ""
 
-    def pull_request(self, point: CommitPoint) -> Link | None:
+    def pull_request(self, point: CommitPoint) -> page.Link | None:
         """The pull request of a commit, from its subject or the branch of its merge queue."""
         of_subject = _OF_SUBJECT.search(self.subject(point.commit))
         found = (of_subject, *(_OF_BRANCH.fullmatch(run.branch) for run in point.runs))
         number = next((match[1] or match[2] for match in found if match), "")
-        return Link(f"#{number}", f"{self.url}/pull/{number}") if number and self.url else None
-
-
-_BASELINES = (
-    Column("scenario", Kind.NAME),
-    Column("where", Kind.WORD),
-    Column("trials"),
-    Column("recorded", Kind.WORD),
-    Column("commit", Kind.WORD),
-    Column("machine", Kind.NAME),
-)
+        return page.Link(f"#{number}", f"{self.url}/pull/{number}") if number and self.url else None
 
 
 def render_baselines(stored: Sequence[StoredBaseline], *, width: int, color: bool) -> Rendered:
-    """A table for each stack and host class."""
+    trials, run = page.numbers("trials"), page.words("recorded", "commit")
+    columns = (*page.names("scenario"), *page.words("where"), *trials, *run, *page.names("machine"))
     sections = []
     for place in dict.fromkeys(each.key.place for each in stored):
-        own = [each for each in stored if each.key.place == place]
-        table = Table(columns=_BASELINES, rows=tuple(map(_baseline_row, own)))
-        sections.append(Section(describe_place(place), (table,)))
-    return render(Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
+        rows = tuple(_baseline_row(each) for each in stored if each.key.place == place)
+        sections.append(page.Section(describe_place(place), (page.Table(columns=columns, rows=rows),)))
+    return render(page.Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
 
 
 def _baseline_row(baseline: StoredBaseline) -> tuple[str, ...]:

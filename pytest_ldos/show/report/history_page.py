@@ -23,22 +23,9 @@ from pytest_ldos.judge.baseline.series import Run
 from pytest_ldos.judge.baseline.trend import CommitPoint, Trend
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import html
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import to_json
-from pytest_ldos.show.page.html import untrusted_text
-from pytest_ldos.show.page.model import (
-    ABSENT,
-    Badge,
-    Bullets,
-    Cell,
-    Column,
-    Drawing,
-    Figure,
-    Kind,
-    Page,
-    Section,
-    Table,
-    Tone,
-)
+from pytest_ldos.show.page.html import link, untrusted_text
 from pytest_ldos.show.report import history
 from pytest_ldos.show.report.chart import light
 from pytest_ldos.show.report.figures import chart_of
@@ -48,35 +35,35 @@ from pytest_ldos.show.report.words import badge_of
 
 TITLE: Final = "History of performance"
 _COLUMNS: Final = (
-    Column("commit", Kind.NAME),
-    Column("date", Kind.WORD),
-    *map(Column, ("trials", "location", "from", "to", "step", "interval")),
-    Column("marks", Kind.PROSE),
-    Column("change", Kind.PROSE),
+    *page.names("commit"),
+    *page.words("date"),
+    *page.numbers("trials", "location", "from", "to", "step", "interval"),
+    page.Column("marks", page.Kind.PROSE),
+    page.Column("change", page.Kind.PROSE),
 )
 
 
 def render_page(shown: history.Shown) -> Rendered:
-    """One self-contained page with a chart and a table for each trend."""
     return html.render(
-        Page(title=TITLE, blocks=tuple(show_trend(trend, points, history.Origins()) for trend, points in shown))
+        page.Page(title=TITLE, blocks=tuple(show_trend(trend, points, history.Origins()) for trend, points in shown))
     )
 
 
-def show_trend(trend: Trend, points: Sequence[CommitPoint], origins: history.Origins, *, anchor: str = "") -> Section:
-    """A section with the chart of a trend, its commits with their origins, and its anchors."""
+def show_trend(
+    trend: Trend, points: Sequence[CommitPoint], origins: history.Origins, *, anchor: str = ""
+) -> page.Section:
     name = history.describe(trend.series)
-    chart = Drawing(lambda: draw(chart_of(trend, points)))
+    chart = page.Drawing(lambda: draw(chart_of(trend, points)))
     rows = tuple(_row(trend, point, origins) for point in points)
-    table = Table(title=f"Commits of {name}", columns=_COLUMNS, rows=rows).without_empty()
-    figure = Figure(title=trend.series.metric, drawings=(chart,), table=table)
-    return Section(name, (figure, Bullets(tuple(history.describe_anchors(trend)))), anchor=anchor)
+    table = page.Table(title=f"Commits of {name}", columns=_COLUMNS, rows=rows).without_empty()
+    figure = page.Figure(title=trend.series.metric, drawings=(chart,), table=table)
+    return page.Section(name, (figure, page.Bullets(tuple(history.describe_anchors(trend)))), anchor=anchor)
 
 
-def _row(trend: Trend, point: CommitPoint, origins: history.Origins) -> tuple[Cell, ...]:
+def _row(trend: Trend, point: CommitPoint, origins: history.Origins) -> tuple[page.Cell, ...]:
     subject, found = origins.subject(point.commit), origins.pull_request(point)
     numbers = (point.location, point.low, point.high)
-    shown = (format_quantity(each, trend.series.unit) if math.isfinite(each) else ABSENT for each in numbers)
+    shown = (format_quantity(each, trend.series.unit) if math.isfinite(each) else page.ABSENT for each in numbers)
     return (
         link_commit(point.commit, point.label, origins),
         f"{point.runs[0].started_at:%Y-%m-%d}",
@@ -85,22 +72,21 @@ def _row(trend: Trend, point: CommitPoint, origins: history.Origins) -> tuple[Ce
         history.show_change(trend, point.step),
         history.describe_interval(point.step),
         ", ".join(history.describe_marks(trend, point)),
-        Drawing(lambda: [h.a(href=found.url)[found.title], " ", untrusted_text(subject)]) if found else subject,
+        page.Drawing(lambda: [h.a(href=found.url)[found.title], " ", untrusted_text(subject)]) if found else subject,
     )
 
 
-def link_commit(commit: str, label: str, origins: history.Origins) -> Cell:
-    """A commit's name, linked if it has an address."""
+def link_commit(commit: str, label: str, origins: history.Origins) -> page.Cell:
     url = origins.commit_url(commit)
-    return Drawing(lambda: h.a(href=url)[untrusted_text(label)]) if url else label
+    return page.Drawing(lambda: link(url, label)) if url else label
 
 
 LABEL: Final = "ldos"
 SCHEMA_VERSION: Final = 1
-_COLOURS: Final[Mapping[Tone, tuple[str, str]]] = {
-    Tone.GOOD: ("brightgreen", "good"),
-    Tone.BAD: ("red", "bad"),
-    Tone.DOUBT: ("yellow", "doubt"),
+_COLOURS: Final[Mapping[page.Tone, tuple[str, str]]] = {
+    page.Tone.GOOD: ("brightgreen", "good"),
+    page.Tone.BAD: ("red", "bad"),
+    page.Tone.DOUBT: ("yellow", "doubt"),
 }
 """Colours of shields.io and of our pages."""
 
@@ -110,14 +96,12 @@ _PADDING: Final = 6
 _HEIGHT: Final = 20
 
 
-def render_endpoint(badge: Badge) -> Rendered:
-    """The badge as JSON for shields.io."""
+def render_endpoint(badge: page.Badge) -> Rendered:
     colour, _ = _COLOURS.get(badge.tone, _PLAIN)
     return to_json({"schemaVersion": SCHEMA_VERSION, "label": LABEL, "message": badge.text, "color": colour})
 
 
-def render_badge(badge: Badge) -> Rendered:
-    """The badge as SVG."""
+def render_badge(badge: page.Badge) -> Rendered:
     _, colour = _COLOURS.get(badge.tone, _PLAIN)
     left, right = _width(LABEL), _width(badge.text)
     size = {"xmlns": "http://www.w3.org/2000/svg", "width": str(left + right), "height": str(_HEIGHT)}
@@ -139,10 +123,8 @@ def _part(x: int, width: int, text: str, colour: str) -> Node:
     return [h.rect(x=str(x), width=str(width), height=str(_HEIGHT), fill=colour), h.text(inner)[text]]
 
 
-UNKNOWN: Final = Badge("unknown")
-"""Badge of a whole in which something was not judged."""
-
-_SEVERITY: Final = (Tone.GOOD, Tone.PLAIN, Tone.DOUBT, Tone.BAD)
+UNKNOWN: Final = page.Badge("unknown")  # badge of a whole in which something was not judged
+_SEVERITY: Final = (page.Tone.GOOD, page.Tone.PLAIN, page.Tone.DOUBT, page.Tone.BAD)
 
 
 @dataclass(frozen=True)
@@ -156,19 +138,19 @@ class State:
     runs: int
 
     @property
-    def badge(self) -> Badge:
+    def badge(self) -> page.Badge:
         """The badge of the verdict, which is never good if a metric creeps."""
         shown = badge_of(self.verdict)
-        return Badge(f"{shown.text}, creep", Tone.DOUBT) if self.creeping and shown.tone is Tone.GOOD else shown
+        is_doubtful = self.creeping and shown.tone is page.Tone.GOOD
+        return page.Badge(f"{shown.text}, creep", page.Tone.DOUBT) if is_doubtful else shown
 
 
 def states_of(trends: Sequence[Trend]) -> list[State]:
-    """One state for each stack, host class and scenario, in their order."""
     ordered = sorted(trends, key=lambda trend: trend.series.key)
     return [_state(key, list(some)) for key, some in groupby(ordered, key=lambda trend: trend.series.key)]
 
 
-def overall(states: Iterable[State]) -> Badge:
+def overall(states: Iterable[State]) -> page.Badge:
     """The worst badge; `UNKNOWN` is worse than a good badge."""
     badges = [UNKNOWN if state.verdict is None else state.badge for state in states]
     return max(badges, key=lambda badge: _SEVERITY.index(badge.tone), default=UNKNOWN)
@@ -192,14 +174,7 @@ INDEX: Final = "index.html"
 _MADE: Final = "pytest-ldos"
 _NAME: Final = 60
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
-_STATES: Final = (
-    Column("scenario", Kind.NAME),
-    Column("state", Kind.WORD),
-    Column("last commit", Kind.WORD),
-    Column("date", Kind.WORD),
-    Column("runs"),
-    Column("creeping", Kind.PROSE),
-)
+_CREEPING: Final = page.Column("creeping", page.Kind.PROSE)
 
 
 def render_site(shown: history.Shown, origins: history.Origins) -> dict[str, Rendered]:
@@ -220,28 +195,29 @@ def file_of(key: BaselineKey) -> str:
     return f"{_UNSAFE.sub('-', key.scenario)[:_NAME].strip('-') or 'scenario'}-{digest}.html"
 
 
-def _index(states: Sequence[State], origins: history.Origins) -> Page:
+def _index(states: Sequence[State], origins: history.Origins) -> page.Page:
     places = groupby(states, key=lambda state: state.key.place)
-    files = [_link(name, name) for name in ("badge.svg", "badge.json")]
-    return Page(
+    files = [link(name, name) for name in ("badge.svg", "badge.json")]
+    return page.Page(
         title=TITLE,
         badge=overall(states),
         blocks=(
-            *(Section(describe_place(place), (_states(some, origins),)) for place, some in places),
-            Section("Badge", (Drawing(lambda: h.p[files[0], ", and ", files[1], " for shields.io"]),)),
+            *(page.Section(describe_place(place), (_table_of(some, origins),)) for place, some in places),
+            page.Section("Badge", (page.Drawing(lambda: h.p[files[0], ", and ", files[1], " for shields.io"]),)),
         ),
         made=_MADE,
     )
 
 
-def _states(states: Iterable[State], origins: history.Origins) -> Table:
-    return Table(columns=_STATES, rows=tuple(_scenario_row(state, origins) for state in states)).without_empty()
+def _table_of(states: Iterable[State], origins: history.Origins) -> page.Table:
+    columns = (*page.names("scenario"), *page.words("state", "last commit", "date"), *page.numbers("runs"), _CREEPING)
+    return page.Table(columns=columns, rows=tuple(_scenario_row(state, origins) for state in states)).without_empty()
 
 
-def _scenario_row(state: State, origins: history.Origins) -> tuple[Cell, ...]:
+def _scenario_row(state: State, origins: history.Origins) -> tuple[page.Cell, ...]:
     last = state.last
     return (
-        Drawing(lambda: _link(file_of(state.key), state.key.scenario)),
+        page.Drawing(lambda: link(file_of(state.key), state.key.scenario)),
         state.badge,
         link_commit(last.commit, last.commit or last.name, origins),
         f"{last.started_at:%Y-%m-%d}",
@@ -250,31 +226,26 @@ def _scenario_row(state: State, origins: history.Origins) -> tuple[Cell, ...]:
     )
 
 
-def _scenario(state: State, shown: history.Shown, origins: history.Origins) -> Page:
+def _scenario(state: State, shown: history.Shown, origins: history.Origins) -> page.Page:
     ours = ((trend, points) for trend, points in shown if trend.series.key == state.key)
     own = [(f"series-{number}", trend, points) for number, (trend, points) in enumerate(ours, 1)]
-    return Page(
+    return page.Page(
         title=state.key.scenario,
         badge=state.badge,
         setting=(describe_place(state.key),),
-        contents=Table(
+        contents=page.Table(
             title="Metrics now",
             columns=history.OVERVIEW[1:],
             rows=tuple(_metric(anchor, history.overview_row(trend)) for anchor, trend, _ in own),
         ).without_empty(),
         blocks=(
-            Drawing(lambda: h.p[_link(INDEX, "all scenarios")]),
+            page.Drawing(lambda: h.p[link(INDEX, "all scenarios")]),
             *(show_trend(trend, points, origins, anchor=anchor) for anchor, trend, points in own),
         ),
         made=_MADE,
     )
 
 
-def _metric(anchor: str, row: tuple[Cell, ...]) -> tuple[Cell, ...]:
-    """A row of the overview without its scenario; the metric links to its section."""
+def _metric(anchor: str, row: tuple[page.Cell, ...]) -> tuple[page.Cell, ...]:
     _, metric, *others = row
-    return (Drawing(lambda: _link(f"#{anchor}", str(metric))), *others)
-
-
-def _link(address: str, text: str) -> h.Node:
-    return h.a(href=address)[untrusted_text(text)]
+    return (page.Drawing(lambda: link(f"#{anchor}", str(metric))), *others)

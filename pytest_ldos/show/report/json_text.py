@@ -23,7 +23,7 @@ from typing import Any, Final, NoReturn, get_args, get_origin, get_type_hints
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.files import PlainReader
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page.formats import Format, require_format, to_json
 from pytest_ldos.show.report.document import KIND, SCHEMA_VERSION, Document
 
@@ -37,21 +37,9 @@ def render(document: Document) -> Rendered:
     return to_json(plain)
 
 
-def read_schema() -> dict[str, Any]:
-    """The schema (JSON Schema, draft 2020-12)."""
-    schema: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
-    return schema
-
-
-LARGEST: Final = 8 * 1024 * 1024
-"""Most bytes of a file."""
-
-LONGEST_TEXT: Final = 10_000
-"""Most characters of one text."""
-
-MOST_ITEMS: Final = 10_000
-"""Most items of one list."""
-
+LARGEST: Final = 8 * 1024 * 1024  # most bytes of a file
+LONGEST_TEXT: Final = 10_000  # most characters of one text
+MOST_ITEMS: Final = 10_000  # most items of one list
 _LARGEST_INTEGER: Final = 2**53
 _LARGEST_NUMBER: Final = 1e18
 _REMEDY: Final = "take the file that --ldos-report NAME.json wrote, of this version of pytest-ldos"
@@ -79,7 +67,6 @@ def read_document(file: Path) -> Document:
 
 
 def decode_document(content: bytes) -> Document:
-    """Reads a document from bytes of JSON."""
     plain = _parse(content)
     for name, value in (("kind", KIND), ("schema", SCHEMA_VERSION)):
         if name not in plain or type(plain[name]) is not type(value) or plain[name] != value:
@@ -153,7 +140,6 @@ _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)$", re.MULTILINE)
 
 
 def build_schema() -> dict[str, Any]:
-    """The schema as a dictionary."""
     definitions: dict[str, Any] = {}
     whole = _describe_fields(Document, definitions)
     of_file = {
@@ -175,7 +161,6 @@ def build_schema() -> dict[str, Any]:
 
 
 def _describe_fields(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """An object with exactly the fields of a dataclass."""
     text = inspect.cleandoc(kind.__doc__ or "")
     described = dict(_ATTRIBUTE.findall(text))
     hints = get_type_hints(kind)
@@ -216,16 +201,11 @@ def _describe_type(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def render_schema() -> str:
-    """The schema as text of its file."""
     return json.dumps(build_schema(), indent=2) + "\n"
 
 
 def render_as(document: Document, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The document in a format; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """The document in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
     require_format(kind)
     if kind is Format.JSON:
         return render(document)
@@ -251,7 +231,8 @@ class HostReport:
 
 def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[HostReport, ...]:
     """Names documents by host class, numbered within a class; those without measurements by their place."""
-    classes = [host_class_of(document) for document in documents]
+    heads = ((section.head for section in document.sections if section.head is not None) for document in documents)
+    classes = [next((head.host_class for head in some), "") for some in heads]
     plain = [found or f"unknown host class ({place})" for found, place in zip(classes, places, strict=True)]
     several, seen = {name for name, count in Counter(plain).items() if count > 1}, Counter[str]()
     reports = []
@@ -262,20 +243,8 @@ def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[
     return tuple(reports)
 
 
-def host_class_of(document: Document) -> str:
-    """Host class of the first measured version; empty if there is none."""
-    return next((section.head.host_class for section in document.sections if section.head is not None), "")
-
-
 def worst_first(reports: Iterable[HostReport]) -> list[HostReport]:
-    """The reports by severity of their verdict; equal ones in their order."""
     return sorted(reports, key=lambda each: -each.document.verdict.severity if each.document.verdict else 0)
-
-
-def worst_of(reports: Iterable[HostReport]) -> Verdict | None:
-    """The worst verdict of all machines; ``None`` if none was judged."""
-    judged = [each.document.verdict for each in reports if each.document.verdict is not None]
-    return worst(judged) if judged else None
 
 
 if __name__ == "__main__":

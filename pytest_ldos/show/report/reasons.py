@@ -1,14 +1,11 @@
-"""The wording of reasons: one table of the sentence and the remedy for each kind, and the sentence of each aspect.
-
-The page of reasons is generated from `WORDINGS`.
-"""
+"""The wording of reasons, one table from which their page is generated, and the sentence of each aspect."""
 
 from __future__ import annotations
 
 import math
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -27,10 +24,9 @@ from pytest_ldos.judge.gate.verdict import (
     Tail,
     VariesTooMuch,
 )
-from pytest_ldos.show.report.sentences import describe_host, describe_key
+from pytest_ldos.show.report.sentences import describe_key
 
-ELLIPSIS: Final = "…"
-"""Stands for the facts of a run in `Wording.pattern`."""
+ELLIPSIS: Final = "…"  # stands for the facts of a run in `Wording.pattern`
 
 
 class _Sentences(string.Formatter):
@@ -54,21 +50,11 @@ _FORMAT: Final = _Sentences()
 
 @dataclass(frozen=True)
 class Wording:
-    """The words for one kind of reason.
+    """The words for one kind of reason; its `facts` are further fields of the sentence."""
 
-    Attributes:
-        sentence: a format string over the attributes of the reason, without a full stop.
-        remedy: what to do, as the page of reasons says it, in Markdown.
-        facts: further fields of the sentence, computed from the reason.
-    """
-
-    sentence: str
-    remedy: str
+    sentence: str  # a format string over the attributes of the reason, without a full stop
+    remedy: str  # what to do, as the page of reasons says it, in Markdown
     facts: Callable[[Any], Mapping[str, object]] = lambda _: {}
-
-    def of(self, reason: why.Reason) -> str:
-        """The sentence for one reason."""
-        return _FORMAT.vformat(self.sentence, (), {**vars(reason), **self.facts(reason)})
 
     @property
     def pattern(self) -> str:
@@ -79,13 +65,8 @@ class Wording:
 
 
 def describe_reason(reason: why.Reason) -> str:
-    """The sentence for a reason."""
-    return WORDINGS[type(reason)].of(reason)
-
-
-def describe_reasons(reasons: Sequence[why.Reason]) -> tuple[str, ...]:
-    """A sentence for each reason, in order."""
-    return tuple(map(describe_reason, reasons))
+    wording = WORDINGS[type(reason)]
+    return _FORMAT.vformat(wording.sentence, (), {**vars(reason), **wording.facts(reason)})
 
 
 def describe_aspect(aspect: Aspect) -> str:
@@ -107,6 +88,11 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def _host_facts(reason: OtherHost) -> Mapping[str, object]:
+    own, other = (f"{each.host_class} ({each.stack})" for each in (reason.here, reason.there))
+    return {"own": own, "other": other}
+
+
 def _deadline_facts(reason: why.MissedDeadline) -> Mapping[str, object]:
     if not reason.passages:
         return {"kept": "it was never passed"}
@@ -125,7 +111,6 @@ def _not_clear_facts(reason: why.NotClear) -> Mapping[str, object]:
 
 
 def _not_judged_facts(reason: why.NotJudged) -> Mapping[str, object]:
-    """Minimum detectable effect and its limit, and what would make the metric judgeable."""
     found = reason.comparison
     doubt = ", and may have become worse" if reason.may_be_worse else ""
     if reason.trials:
@@ -273,7 +258,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     OtherHost: Wording(
         "host class {own} cannot be compared with {other}",
         "compare runs of one class; record a baseline on each machine",
-        lambda reason: {"own": describe_host(reason.here), "other": describe_host(reason.there)},
+        _host_facts,
     ),
     OtherHostClasses: Wording(
         "there are baselines of host class {others:list}, but none of this host's class, {here.host_class}",
@@ -317,7 +302,6 @@ def _amount(by: float) -> str:
 
 
 def describe_more_trials(use: MoreTrials) -> str:
-    """The sentence for a reason why more trials would help."""
     match use:
         case MayFailMore():
             return "failures may have become more frequent"

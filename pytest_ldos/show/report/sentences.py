@@ -20,8 +20,9 @@ from pytest_ldos.show.report.document import MetricReport, Origin, PathReport
 _RECORD: Final = "run again with --ldos-update-baseline"
 _MEND: Final = "fix what the reasons name (ldos doctor checks this machine), then measure again"
 
+_CHANGED: Final = f"if the change is intended, record it: {_RECORD}"
 _GENERAL: Final = {
-    Verdict.REGRESSED: f"if the change is intended, record it: {_RECORD}",
+    Verdict.REGRESSED: _CHANGED,
     Verdict.INVALID: _MEND,
     Verdict.INFRA: _MEND,
     Verdict.NO_BASELINE: f"measure again to compare; if nothing was recorded yet (a strict run), {_RECORD}",
@@ -34,7 +35,6 @@ _QUIET: Final = (
 )
 _MORE_TRIALS: Final = "let the run add trials while it is inconclusive: --ldos-max-trials"
 _MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
-_CHANGED: Final = f"if the change is intended, record it: {_RECORD}"
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,9 @@ def advise(
     """Advice on what to do next; nothing if all is well.
 
     Args:
-        failures: trials that failed.
         is_inconclusive: whether more trials would help.
         base_needs: number of trials with which the baseline must be recorded again; 0 if it has enough.
         is_study: True for an instrument, whose settings give the number of rounds.
-        untried: remedies that are still available.
     """
     if verdict is Verdict.INCONCLUSIVE and base_needs:
         how = _MORE_ROUNDS if is_study else f"--ldos-trials={base_needs} or more"
@@ -83,7 +81,6 @@ def advise(
 
 
 def _advise_noisy(untried: Untried, *, is_study: bool) -> str:
-    """The next remedy that is still available."""
     if is_study:
         return _MORE_ROUNDS
     if untried.interleaving:
@@ -118,16 +115,14 @@ def describe_run_variation(judged: Judged) -> str:
     )
 
 
-_MOST: Final = 3
-"""Most processes named for one metric."""
-
-_SMALLEST_SHARE: Final = 0.05
+MOST_NAMED: Final = 3  # most processes named for one metric, or segments for one path
+SMALLEST_SHARE: Final = 0.05
 
 
 def describe_parts(found: PartsExplanation) -> str:
     """``cpu_all: 97 % of it in state_publisher, +48.1 ms [+40, +56]``."""
     parts = []
-    for each in [each for each in found.parts if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]:
+    for each in [each for each in found.parts if each.share >= SMALLEST_SHARE and each.is_certain][:MOST_NAMED]:
         size = f"{'+' if each.change >= 0 else '-'}{format_quantity(abs(each.change), found.metric.unit)}"
         interval = f"[{each.low:+.3g}, {each.high:+.3g}]"
         parts.append(f"{100 * each.share:.0f} % of it in {each.process}, {size} {interval}")
@@ -138,13 +133,7 @@ def describe_key(key: BaselineKey, on: str = "on host class") -> str:
     return f"scenario '{key.scenario}' of the {key.stack} stack {on} {key.host_class}"
 
 
-def describe_host(key: BaselineKey) -> str:
-    """Description of a host class among others."""
-    return f"{key.host_class} ({key.stack})"
-
-
 def describe_place(key: BaselineKey) -> str:
-    """Heading of scenarios with the same stack and host class."""
     return f"stack {key.stack}, host class {key.host_class}"
 
 
@@ -152,7 +141,6 @@ APPROXIMATELY: Final = "≈"
 
 
 def report_origins(sources: Collection[Source]) -> tuple[Origin, ...]:
-    """Sources in the order of their names."""
     found = sorted(sources, key=lambda source: source.name)
     return tuple(Origin(name=each.name, caveat=each.caveat, is_usual=each in OWN | DECLARED) for each in found)
 

@@ -11,7 +11,7 @@ from pytest_ldos.base.series import CENSORED, Invalid, Missing, Value
 from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.instruments import study as values
 from pytest_ldos.instruments.study import Study
-from pytest_ldos.show.page.formats import Format, render_result
+from pytest_ldos.show.page.formats import Format, render, to_json
 from pytest_ldos.show.page.model import (
     ABSENT,
     Block,
@@ -30,12 +30,10 @@ if TYPE_CHECKING:
     from htpy import Node
 
 
-_EXACT: Final = 1_000_000_000
-"""Numbers from 1000 up to this are shown whole, even if they are not counts."""
+_EXACT: Final = 1_000_000_000  # numbers from 1000 up to this are shown whole, even if they are not counts
 
 
 def setting_of(study: Study) -> Iterator[str]:
-    """Layer, middleware, settings and versions of the measured software."""
     yield f"{study.layer}: {study.middleware}"
     if study.settings:
         yield ", ".join(f"{name} {_setting(value)}" for name, value in study.settings.items())
@@ -117,16 +115,13 @@ def _table_to_plain(table: values.Table) -> dict[str, Any]:
 
 
 def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
-    """The study in a format; width and colour apply to a terminal only.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
-    return render_result(study, kind, page=compose_page, plain=to_plain, width=width, color=color)
+    """The study in a format, which may be `Unavailable`; width and colour apply to a terminal only."""
+    if kind is Format.JSON:
+        return to_json(to_plain(study))
+    return render(compose_page(study), kind, width=width, color=color)
 
 
 def compose_page(study: Study) -> Page:
-    """Notes first, then tables and figures; long tables are folded."""
     notes = Section("Notes", (Bullets((*failures_of(study), *study.notes)),))
     return Page(
         title=f"ldos {study.instrument}",
@@ -153,8 +148,8 @@ def _show_table(table: values.Table) -> Block:
 
 def _show_figure(figure: values.Figure) -> Figure:
     def draw() -> Node:
-        from pytest_ldos.show.report import figures  # noqa: PLC0415 - its library is optional
+        from pytest_ldos.show.report.figures import draw_figure  # noqa: PLC0415 - its library is optional
 
-        return [figures.draw_curve_legend(figure), figures.draw_figure(figure)]
+        return draw_figure(figure)
 
     return Figure(title=figure.title, drawings=(Drawing(draw),))

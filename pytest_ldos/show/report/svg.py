@@ -1,9 +1,7 @@
 """SVG without scripts: charts drawn by Matplotlib, and elements of other drawings.
 
-For charts, see `plots.chart`. Colours are in the style sheet, so that they follow the reader's scheme.
-
-Marks have tooltips with their values. In a page, colours are variables of its style sheet, so that they follow the
-reader's scheme. A file has the light scheme's colours, which every viewer understands.
+In a page, colours are variables of its style sheet, so that they follow the reader's scheme. A file has the light
+scheme's colours, which every viewer understands.
 """
 
 from __future__ import annotations
@@ -23,17 +21,7 @@ from htpy import Element, Node
 from markupsafe import Markup
 
 from pytest_ldos.base.text import one_line
-from pytest_ldos.show.report.chart import (
-    COLOURS,
-    SHAPES,
-    Chart,
-    Mark,
-    Series,
-    Shape,
-    draw_axes,
-    light,
-    variables,
-)
+from pytest_ldos.show.report.chart import COLOURS, SHAPES, Chart, Mark, Series, Shape, draw_axes, light, variables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def place(value: float) -> str:
-    """A coordinate."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -52,23 +39,22 @@ def ornament(width: float, height: float, content: Node) -> Node:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Element:
-    """A straight line."""
     return h.line(x1=place(x1), y1=place(y1), x2=place(x2), y2=place(y2), class_=kind)
 
 
-def box(x: float, y: float, width: float, height: float, kind: str) -> Element:
-    """A rectangle."""
-    return h.rect(x=place(x), y=place(y), width=place(max(0.0, width)), height=place(max(0.0, height)), class_=kind)
+def box(
+    x: float, y: float, width: float, height: float, kind: str | None = None, *, corner: str | None = None
+) -> Element:
+    size = {"width": place(max(0.0, width)), "height": place(max(0.0, height))}
+    return h.rect({"x": place(x), "y": place(y), **size}, rx=corner, class_=kind)
 
 
-def words(x: float, y: float, text: str, anchor: str) -> Element:
-    """A label of an axis; `anchor` is the point of the text that is placed at `x`."""
-    return h.text({"text-anchor": anchor}, x=place(x), y=place(y))[text]
+def words(x: float, y: float, text: str, *, anchor: str | None = None, kind: str | None = None) -> Element:
+    """Text on one line; `anchor` is the point of it that is placed at `x`, by default its start."""
+    return h.text({"text-anchor": anchor}, x=place(x), y=place(y), class_=kind)[one_line(text)]
 
 
-_DPI: Final = 72
-"""Dots per inch at which a point is a pixel."""
-
+_DPI: Final = 72  # dots per inch at which a point is a pixel
 FONT_SIZE: Final = 11
 _SETTINGS: Final[dict[Any, Any]] = {
     "font.size": FONT_SIZE,
@@ -78,7 +64,6 @@ _SETTINGS: Final[dict[Any, Any]] = {
     "svg.hashsalt": "pytest-ldos",
     "text.parse_math": False,
 }
-_NAN: Final = math.nan
 
 
 @dataclass
@@ -88,7 +73,6 @@ class Tags:
     found: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, kind: str, tips: Sequence[str] = ()) -> str:
-        """A new identifier."""
         name = f"ldos-{len(self.found)}"
         self.found[name] = kind, tuple(map(one_line, tips))
         return name
@@ -191,8 +175,8 @@ def _draw_marks(axes: Axes, series: Series, marks: Sequence[Mark], tags: Tags) -
 def _draw_legend(figure: Figure, axes: Axes, chart: Chart) -> None:
     handles = [
         axes.plot(
-            [_NAN],
-            [_NAN],
+            [math.nan],
+            [math.nan],
             color=light()[series.colour],
             marker=series.shape.value or None,
             markerfacecolor="none" if series.is_hollow else light()[series.colour],
@@ -217,11 +201,8 @@ _PLACES: Final = ("d", "x", "y", "transform")
 _NUMBER: Final = re.compile(r"-?\d+\.\d+")
 _UPRIGHT: Final = re.compile(r"rotate\(-?0 ")
 _FONT: Final = "font"
-_WIDE: Final = 600
-"""Largest width at which a chart fits a narrow window with legible text [px]."""
-
-_SHARP: Final = 144
-"""Dots per inch of an image: two per pixel."""
+_WIDE: Final = 600  # largest width at which a chart fits a narrow window with legible text [px]
+_SHARP: Final = 144  # dots per inch of an image: two per pixel
 
 
 def draw(chart: Chart) -> Node:
@@ -233,7 +214,6 @@ def draw(chart: Chart) -> Node:
 
 
 def render_svg(chart: Chart) -> bytes:
-    """The chart as a file."""
     svg = _svg(chart, {}, ground="page")
     for name, value in (("xmlns", _NAMESPACE), ("width", f"{chart.width:g}"), ("font-family", "sans-serif")):
         svg.set(name, value)

@@ -18,23 +18,8 @@ from pytest_ldos.judge.summary import CONFIDENCE, Located, success_interval
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, format_of, render, require_format, to_csv, to_json
-from pytest_ldos.show.page.model import (
-    ABSENT,
-    Badge,
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Drawing,
-    Figure,
-    Kind,
-    Legend,
-    Page,
-    Section,
-    Table,
-    Tone,
-)
 
 if TYPE_CHECKING:
     from htpy import Node
@@ -52,8 +37,6 @@ class AxisReport:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricTitle:
-    """Names of a metric."""
-
     name: str
     title: str
     unit: str
@@ -84,42 +67,23 @@ LOAD_NUMBERS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class CellReport:
-    """One cell.
-
-    Attributes:
-        values: of the axes, in their order.
-        state: ``valid``, ``broken`` (the arm could not continue under its loads), ``invalid``,
-            ``infra``, ``skipped`` or ``not measured``.
-        reasons: why it is not valid, or other remarks.
-        trials, successes: a trial whose way home failed counts as failed; an arm lost before its first trial counts as
-            one failed trial.
-        success_low, success_high: interval of the success rate.
-        loads: proofs, in words.
-        load_numbers: those of `LOAD_NUMBERS` in its loads' proofs, by key; means over its starts.
-        starts, planned: stack starts that were made, and that were planned.
-        hosts: on which it was measured.
-        metrics: by name; those of a cell that is not valid are included, but not reliable.
-        is_reference: whether it is the denominator of the other cells' ratios.
-        verdict: of the cell's test.
-    """
-
     label: str
     scenario: str
     values: tuple[Value, ...]
-    state: str
-    reasons: tuple[str, ...]
-    trials: int
-    successes: int
-    success_low: float
+    state: str  # `valid`, `broken` (the arm could not continue), `invalid`, `infra`, `skipped` or `not measured`
+    reasons: tuple[str, ...]  # why it is not valid, or other remarks
+    trials: int  # an arm lost before its first trial counts as one failed trial
+    successes: int  # a trial whose way home failed counts as failed
+    success_low: float  # ends of the interval of the success rate
     success_high: float
-    loads: tuple[str, ...]
-    load_numbers: Mapping[str, float]
-    starts: int
+    loads: tuple[str, ...]  # proofs, in words
+    load_numbers: Mapping[str, float]  # those of `LOAD_NUMBERS` in its loads' proofs, by key; means over its starts
+    starts: int  # of the stack; as many as were made
     planned: int
     hosts: tuple[str, ...]
-    metrics: Mapping[str, Located]
-    is_reference: bool = False
-    verdict: str = ""
+    metrics: Mapping[str, Located]  # by name; those of a cell that is not valid are included, but not reliable
+    is_reference: bool = False  # True for the denominator of the other cells' ratios
+    verdict: str = ""  # of the cell's test
 
     @property
     def is_valid(self) -> bool:
@@ -267,7 +231,7 @@ def render_csv(report: SweepReport) -> Rendered:
 _IN_DATA_ALONE: Final = frozenset(metric.name for metric in METRICS.values() if not metric.in_sweeps)
 """Built-in metrics that are only in JSON and CSV."""
 
-_TONES: Final = {VALID: Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), Tone.BAD)}
+_TONES: Final = {VALID: page.Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), page.Tone.BAD)}
 """Tones of states; other states are doubtful."""
 
 
@@ -278,45 +242,44 @@ def shown_metrics(report: SweepReport) -> list[MetricTitle]:
     return [each for each in shown if each.name in known]
 
 
-def overview(report: SweepReport) -> Table:
-    """Every cell with state and success, and the verdict if cells are tests."""
+def overview(report: SweepReport) -> page.Table:
     has_verdicts = any(cell.verdict for cell in report.cells)
-    measured = (Column("state", Kind.WORD), Column("succeeded"), Column("95 %"))
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
+    verdict = page.words("verdict") if has_verdicts else ()
+    columns = (*page.words("state"), *page.numbers("succeeded", "95 %"), *verdict)
+    rows: tuple[tuple[page.Cell, ...], ...] = tuple(
         (
             *values_of(cell),
-            Badge(cell.state, _TONES.get(cell.state, Tone.DOUBT)),
+            page.Badge(cell.state, _TONES.get(cell.state, page.Tone.DOUBT)),
             succeeded(cell),
             f"{100 * cell.success_low:.0f} … {100 * cell.success_high:.0f} %" if cell.trials else "",
-            *([cell.verdict or ABSENT] if has_verdicts else []),
+            *([cell.verdict or page.ABSENT] if has_verdicts else []),
         )
         for cell in report.cells
     )
-    verdict = [Column("verdict", Kind.WORD)] if has_verdicts else []
-    return _table(report, "", (*measured, *verdict), rows)
+    return _table(report, "", columns, rows)
 
 
-def load_table(report: SweepReport) -> Table:
-    """Proofs of the applied loads."""
+def load_table(report: SweepReport) -> page.Table:
     rows = tuple((*values_of(cell), proof) for cell in report.cells for proof in cell.loads)
-    return _table(report, "loads", (Column("as measured", Kind.PROSE),), rows)
+    return _table(report, "loads", (page.Column("as measured", page.Kind.PROSE),), rows)
 
 
-def metric_table(report: SweepReport, metric: MetricTitle) -> Table:
-    """Median with interval, and ratio to the reference with interval."""
-    numbers = tuple(map(Column, ("median", "95 %", "ratio", "95 % of ratio")))
+def metric_table(report: SweepReport, metric: MetricTitle) -> page.Table:
+    columns = (*page.numbers("median", "95 %", "ratio", "95 % of ratio"), *page.words(""))
     rows = []
     for cell in report.cells:
-        found, shown = cell.metrics.get(metric.name), (ABSENT, "", "", "")
+        found, shown = cell.metrics.get(metric.name), (page.ABSENT, "", "", "")
         if found is not None and found.values:
             shown = median_of(found, metric), interval_of(found), ratio_of(cell, found), ratio_interval_of(found)
         rows.append((*values_of(cell), *shown, "" if cell.is_valid else cell.state))
-    return _table(report, "", (*numbers, Column("", Kind.WORD)), tuple(rows))
+    return _table(report, "", columns, tuple(rows))
 
 
-def _table(report: SweepReport, title: str, columns: tuple[Column, ...], rows: tuple[tuple[Cell, ...], ...]) -> Table:
-    axes = (Column(axis.name, Kind.NAME) for axis in report.axes)
-    return Table(title=title, columns=(*axes, *columns), rows=rows, key=len(report.axes))
+def _table(
+    report: SweepReport, title: str, columns: tuple[page.Column, ...], rows: tuple[tuple[page.Cell, ...], ...]
+) -> page.Table:
+    axes = page.names(*(axis.name for axis in report.axes))
+    return page.Table(title=title, columns=(*axes, *columns), rows=rows, key=len(axes))
 
 
 def values_of(cell: CellReport) -> list[str]:
@@ -324,7 +287,7 @@ def values_of(cell: CellReport) -> list[str]:
 
 
 def succeeded(cell: CellReport) -> str:
-    return f"{cell.successes} of {cell.trials}" if cell.trials else ABSENT
+    return f"{cell.successes} of {cell.trials}" if cell.trials else page.ABSENT
 
 
 def median_of(found: Located, metric: MetricTitle) -> str:
@@ -347,12 +310,11 @@ def ratio_of(cell: CellReport, found: Located) -> str:
 def ratio_interval_of(found: Located) -> str:
     if found.ratio_low is None and found.ratio_high is None:
         return ""
-    low, high = (ABSENT if each is None else f"{each:.3g}" for each in (found.ratio_low, found.ratio_high))
+    low, high = (page.ABSENT if each is None else f"{each:.3g}" for each in (found.ratio_low, found.ratio_high))
     return f"{low} … {high}"
 
 
 def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
-    """One line on a measured cell."""
     if not cell.trials:
         return f"{cell.label}: {cell.state}: {'; '.join(cell.reasons)}"
     medians = [
@@ -364,38 +326,36 @@ def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
     return f"{cell.label}: {state}{', '.join([f'{succeeded(cell)} succeeded', *medians])}"
 
 
-def compose_page(report: SweepReport) -> Page:
-    """All cells with states, success and each metric, then remarks."""
+def compose_page(report: SweepReport) -> page.Page:
     commit = [f"commit {report.commit}"] if report.commit else []
     reasons = tuple(f"{cell.label}: {cell.state}: {each}" for cell in report.cells for each in cell.reasons)
-    return Page(
+    return page.Page(
         title=f"ldos sweep {report.name}",
         setting=(*commit, *([report.stack] if report.stack else [])),
         blocks=(
-            Section(
+            page.Section(
                 f"Cells of {report.scenario}",
-                (overview(report), load_table(report), Section("Reasons", (Bullets(reasons),))),
+                (overview(report), load_table(report), page.Section("Reasons", (page.Bullets(reasons),))),
             ),
-            Section("Metrics over the axes", tuple(_metrics(report))),
-            Section("How to read this", (Bullets(report.notes, Tone.QUIET), Legend(_MEANINGS))),
+            page.Section("Metrics over the axes", tuple(_metrics(report))),
+            page.Section("How to read this", (page.Bullets(report.notes, page.Tone.QUIET), page.Legend(_MEANINGS))),
         ),
         made=f"{report.made_by} {report.made_at}",
     )
 
 
-def _metrics(report: SweepReport) -> Iterator[Block]:
-    """A figure for each metric, and for each load's number that several cells have."""
+def _metrics(report: SweepReport) -> Iterator[page.Block]:
     yield _drawing("draw_lines", report)
-    yield Figure(title="success rate", drawings=(_drawing("draw_success", report),))
+    yield page.Figure(title="success rate", drawings=(_drawing("draw_success", report),))
     for number in LOAD_NUMBERS:
         if sum(number.key in cell.load_numbers for cell in report.cells) > 1:
-            yield Figure(title=number.title, drawings=(_drawing("draw_load", report, number),))
+            yield page.Figure(title=number.title, drawings=(_drawing("draw_load", report, number),))
     for each in shown_metrics(report):
         drawing = _drawing("draw_metric", report, each)
-        yield Figure(title=f"{each.name} {each.title}", drawings=(drawing,), table=metric_table(report, each))
+        yield page.Figure(title=f"{each.name} {each.title}", drawings=(drawing,), table=metric_table(report, each))
 
 
-def _drawing(function: str, *shown: object) -> Drawing:
+def _drawing(function: str, *shown: object) -> page.Drawing:
     """A drawing made by a function of `figures`, whose library is optional."""
 
     def draw() -> Node:
@@ -404,7 +364,7 @@ def _drawing(function: str, *shown: object) -> Drawing:
         drawn: Node = getattr(figures, function)(*shown)
         return drawn
 
-    return Drawing(draw)
+    return page.Drawing(draw)
 
 
 _MEANINGS: Final = (
@@ -444,5 +404,4 @@ def render_for(report: SweepReport, file: Path) -> Rendered:
 
 
 def render_text(report: SweepReport, *, width: int, color: bool) -> Rendered:
-    """The report for a terminal."""
     return render(compose_page(report), Format.TERMINAL, width=width, color=color)

@@ -2,106 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page import terminal
-from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
-from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report import words
-from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
+from pytest_ldos.show.report.document import Document, MetricReport, Section
 
 
 def render(document: Document, *, width: int, color: bool, setting: bool = True, details: bool = True) -> Rendered:
-    """The whole document; tables are at most `width` wide, other lines are not broken.
+    """The whole document, with stack, tracer and host (`setting`), and with spread, added trials, … (`details`).
 
-    Args:
-        setting: True to show stack, tracer and host above the scenarios.
-        details: True to describe spread, rises, added trials and the like.
+    Tables are at most `width` wide, other lines are not broken.
     """
     above = words.describe_setting(document) if setting else ()
-    blocks: list[Block] = [Text(each, Tone.QUIET, is_whole=True) for each in above]
+    blocks: list[page.Block] = [page.Text(each, page.Tone.QUIET, is_whole=True) for each in above]
     blocks += (_show_section(each, document.name_of(each), details=details) for each in document.sections)
-    return terminal.render(Page(title="", blocks=tuple(blocks)), width=width, color=color)
+    return terminal.render(page.Page(title="", blocks=tuple(blocks)), width=width, color=color)
 
 
-def _show_section(section: Section, name: str, *, details: bool) -> Shown:
-    """The verdict with reasons, changes and advice, then all numbers."""
-    return Shown(
+def _show_section(section: Section, name: str, *, details: bool) -> page.Section:
+    return page.Section(
         name,
         (
             listed(section.reasons),
             listed(words.describe_paths(section)),
-            listed((f"→ {each}" for each in section.advice), Tone.STRONG),
-            Table(columns=_COLUMNS, rows=tuple(map(_row, words.shown_metrics(section)))),
-            listed(words.describe_sources(section), Tone.QUIET),
-            listed(words.describe_gaps(section), Tone.DOUBT),
-            listed(words.describe_measurement(section), Tone.QUIET),
-            listed(words.describe_details(section) if details else (), Tone.QUIET),
+            listed((f"→ {each}" for each in section.advice), page.Tone.STRONG),
+            page.Table(columns=_COLUMNS, rows=tuple(map(_row, words.shown_metrics(section)))),
+            listed(words.describe_sources(section), page.Tone.QUIET),
+            listed(words.describe_gaps(section), page.Tone.DOUBT),
+            listed(words.describe_measurement(section), page.Tone.QUIET),
+            listed(words.describe_details(section) if details else (), page.Tone.QUIET),
         ),
-        badge=None if section.verdict is None else badge_by_name(section.verdict),
+        badge=words.badge_by_name(section.verdict),
         remark=words.describe_outcome(section),
     )
 
 
-def listed(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> Bullets:
+def listed(lines: Iterable[str], tone: page.Tone = page.Tone.PLAIN) -> page.Bullets:
     """Sentences that are never broken, because they may contain paths to copy."""
-    return Bullets(tuple(lines), tone, is_whole=True)
+    return page.Bullets(tuple(lines), tone, is_whole=True)
 
 
+_RANKS: Final = {"median": 2, "CV": 6, "adjusted": 7, "baseline": 5, "change": 1, "interval": 3, "MDE": 4}
 _COLUMNS: Final = (
-    Column("", Kind.WORD),
-    Column("", Kind.WORD, rank=8),
-    Column("median", rank=2),
-    Column("CV", rank=6),
-    Column("adjusted", rank=7),
-    Column("baseline", rank=5),
-    Column("change", rank=1),
-    Column("interval", rank=3),
-    Column("MDE", rank=4),
-    Column("verdict", Kind.WORD, rank=1),
+    page.Column("", page.Kind.WORD),
+    page.Column("", page.Kind.WORD, rank=8),
+    *(page.Column(title, rank=rank) for title, rank in _RANKS.items()),
+    page.Column("verdict", page.Kind.WORD, rank=1),
 )
 
 
-def _row(metric: MetricReport) -> tuple[Cell, ...]:
-    def compared(of: Callable[[Change], str]) -> str:
-        return "" if metric.change is None else of(metric.change)
-
+def _row(metric: MetricReport) -> tuple[page.Cell, ...]:
+    cvs = (None, None) if metric.head is None else (metric.head.cv, metric.head.adjusted_cv)
     return (
         metric.name,
         metric.title,
         words.median_of(metric, metric.head),
-        ABSENT if metric.head is None else words.percent(metric.head.cv),
-        "" if metric.head is None or metric.head.adjusted_cv is None else words.percent(metric.head.adjusted_cv),
-        compared(lambda _: words.median_of(metric, metric.base)),
-        compared(words.change_of),
-        compared(words.interval_of),
-        compared(words.mde_of),
+        words.percent(cvs[0]),
+        "" if cvs[1] is None else words.percent(cvs[1]),
+        "" if metric.change is None else words.median_of(metric, metric.base),
+        *words.numbers_of(metric.change),
         words.badge_of_metric(metric, by_name=True),
     )
 
 
-def badge_by_name(verdict: Verdict) -> Badge:
-    """A verdict under its name in commands and files."""
-    return Badge(verdict.value, words.tone_of(verdict))
-
-
 _QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.SHOWN, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE})
-_NUMBERS: Final = (Column("", Kind.WORD), Column("", Kind.WORD))
-_WIDTH: Final = 100
-"""Columns of a failure's message, which pytest prints without knowing the terminal."""
+_WIDTH: Final = 100  # columns of a failure's message, which pytest prints without knowing the terminal
 
 
 def render_failure(document: Document) -> Rendered:
     """A failed test's message: verdict and reasons, each changed metric with its numbers, and locations of files."""
-    page = Page(title="", blocks=tuple(map(_show_failure, document.sections)))
-    return Rendered(terminal.render(page, width=_WIDTH, color=False).rstrip("\n"))
+    shown = page.Page(title="", blocks=tuple(map(_show_failure, document.sections)))
+    return Rendered(terminal.render(shown, width=_WIDTH, color=False).rstrip("\n"))
 
 
-def _show_failure(section: Section) -> Shown:
-    return Shown(
+def _show_failure(section: Section) -> page.Section:
+    return page.Section(
         f"scenario '{section.scenario}'",
         (
             listed(section.reasons),
@@ -116,7 +96,7 @@ def _show_failure(section: Section) -> Shown:
             ),
             listed(f"→ {each}" for each in section.advice),
         ),
-        badge=None if section.verdict is None else badge_by_name(section.verdict),
+        badge=words.badge_by_name(section.verdict),
         remark=words.describe_outcome(section),
     )
 
@@ -129,7 +109,7 @@ def _has_no_mde(metric: MetricReport) -> bool:
     return metric.verdict is Verdict.INCONCLUSIVE and change.mde is None
 
 
-def _show_metric(metric: MetricReport) -> Shown:
+def _show_metric(metric: MetricReport) -> page.Section:
     assert metric.verdict is not None
     assert metric.change is not None
     change = metric.change
@@ -140,6 +120,5 @@ def _show_metric(metric: MetricReport) -> Shown:
         ("MDE", words.mde_of(change)),
         *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
     )
-    return Shown(
-        f"{metric.name} {metric.title}", (Table(columns=_NUMBERS, rows=rows),), badge=badge_by_name(metric.verdict)
-    )
+    table = page.Table(columns=page.words("", ""), rows=rows)
+    return page.Section(metric.label, (table,), badge=words.badge_by_name(metric.verdict))

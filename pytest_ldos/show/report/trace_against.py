@@ -19,16 +19,17 @@ from pytest_ldos.show.page.model import (
     Badge,
     Block,
     Cell,
-    Column,
     Drawing,
     Figure,
-    Kind,
     Page,
     Section,
     Table,
     Text,
     Tone,
     left_out,
+    names,
+    numbers,
+    words,
 )
 from pytest_ldos.show.report.analysis import Analysis
 from pytest_ldos.trace.ctf.stats import describe_incomplete
@@ -76,7 +77,6 @@ class Waterfall:
 
     @property
     def duration_ns(self) -> int:
-        """Sum of the parts."""
         return sum(part.duration_ns for part in self.parts)
 
 
@@ -106,26 +106,21 @@ def mark_growth(base: Waterfall, head: Waterfall) -> tuple[Waterfall, Waterfall]
 
 
 def mark(shown: Waterfall, name: str) -> Waterfall:
-    """The waterfall with the parts of the given name marked."""
     return replace(shown, parts=tuple(replace(part, is_marked=part.name == name) for part in shown.parts))
 
 
 def sums_of(shown: Waterfall) -> dict[str, int]:
-    """Sums of durations by name."""
     sums: dict[str, int] = {}
     for part in shown.parts:
         sums[part.name] = sums.get(part.name, 0) + part.duration_ns
     return sums
 
 
-_TOO_MANY: Final = 20
-"""Factor between durations beyond which passages are drawn on separate scales."""
+_TOO_MANY: Final = 20  # factor between durations beyond which passages are drawn on separate scales
 
 
 @dataclass(frozen=True)
 class PathPassages:
-    """All passages of a path, in parts."""
-
     instances: PathInstances
     segments: pl.DataFrame
 
@@ -136,7 +131,6 @@ class PathPassages:
 
 
 def find_passages(flow: FlowGraph, paths: Sequence[PathSpec], thread_states: pl.DataFrame | None) -> list[PathPassages]:
-    """The passages of each path with at least one."""
     critical = CriticalPaths(flow)
     found = [each for each in (find_path(flow, path) for path in paths) if len(each)]
     states = thread_states if thread_states is not None and len(thread_states) else None
@@ -144,7 +138,6 @@ def find_passages(flow: FlowGraph, paths: Sequence[PathSpec], thread_states: pl.
 
 
 def show_passages(passages: PathPassages) -> Section:
-    """A path with its waterfalls and the distribution of its latency."""
     path, latencies_ns = passages.instances.path, passages.instances.table["latency_ns"].to_list()
     median, worst = passages.waterfall("median passage", 0.5), passages.waterfall("worst passage", 1.0)
     note = (
@@ -179,17 +172,13 @@ def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterat
     yield Figure(
         title=f"{of}: {one.title} and {other.title}" if of else f"{one.title} and {other.title}",
         drawings=(Drawing(draw),),
-        table=Table(columns=(Column("part", Kind.NAME), Column(one.title), Column(other.title)), rows=rows),
+        table=Table(columns=(*names("part"), *numbers(one.title, other.title)), rows=rows),
     )
 
 
 _MOST: Final = 15
-_WIDEST: Final = 20.0
-"""Ratio beyond which a bound is shown as infinite."""
-
-_MOST_NAMES: Final = 3
-"""Most traces or quantities named in a sentence."""
-
+_WIDEST: Final = 20.0  # ratio beyond which a bound is shown as infinite
+_MOST_NAMES: Final = 3  # most traces or quantities named in a sentence
 ONE_RUN: Final = (
     "One run of each was seen: differences between versions cannot be distinguished from differences between "
     "starts. Name several runs of each, or compare results of many starts with ldos compare."
@@ -232,11 +221,7 @@ def render_against(
     color: bool = False,
     whole: bool = True,
 ) -> Rendered:
-    """Renders new and gone nodes, topics and callbacks, and significant differences; all rows if `whole`.
-
-    Raises:
-        Unavailable: see `require_format`.
-    """
+    """Renders what is new, gone or significantly different in a format, which may be `Unavailable`; all if `whole`."""
     require_format(kind)
     difference = compare_runs([each.run for each in bases], [each.run for each in heads])
     if kind is Format.JSON:
@@ -279,7 +264,6 @@ def _names(runs: Sequence[SeenRun]) -> str:
 
 
 def describe_evidence(difference: Difference) -> str:
-    """Sentences on the evidence of a difference, and its limits."""
     match difference.evidence:
         case Evidence.PASSAGES:
             return ONE_RUN
@@ -311,10 +295,8 @@ def _grown(bases: Sequence[SeenRun], heads: Sequence[SeenRun], differing: Sequen
 
 def _setting(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference) -> Iterator[str]:
     for what, runs in (("base", bases), ("head", heads)):
-        damages = (f" ({each.damage})" if each.damage else "" for each in runs)
-        facts = (
-            f"{each.name}, {counted(each.events, 'event')}{damage}" for each, damage in zip(runs, damages, strict=True)
-        )
+        damaged = ((each, f" ({each.damage})" if each.damage else "") for each in runs)
+        facts = (f"{each.name}, {counted(each.events, 'event')}{damage}" for each, damage in damaged)
         yield f"{what}: {'; '.join(facts)}"
     smallest = f"smallest difference reported: {100 * SMALLEST:g} %"
     chance = f"probability of any false difference: {100 * ALPHA:g} %"
@@ -331,18 +313,14 @@ def _changed(difference: Difference) -> Table:
         for some, word, tone, of in sides
         for each in some
     )
-    columns = (Column("kind", Kind.WORD), Column("name", Kind.NAME), Column("state", Kind.WORD))
+    columns = (*words("kind"), *names("name"), *words("state"))
     return Table(columns=columns, rows=rows, key=2)
 
 
 def _compared(difference: Difference, most: int | None) -> Iterator[Block]:
     shown = difference.compared[:most]
-    columns = (
-        Column("quantity", Kind.WORD),
-        Column("name", Kind.NAME),
-        Column(_sure(difference), Kind.WORD),
-        *map(Column, ("base", "head", "change", "interval", "base n", "head n")),
-    )
+    values = numbers("base", "head", "change", "interval", "base n", "head n")
+    columns = (*words("quantity"), *names("name"), *words(_sure(difference)), *values)
     yield Table(columns=columns, rows=tuple(map(_row, shown)), key=2)
     yield from left_out(len(difference.compared) - len(shown))
 
@@ -356,12 +334,10 @@ def _row(each: Compared) -> tuple[Cell, ...]:
         each.kind.value,
         each.name,
         judged,
-        Amount(format_duration(each.base_ns), value=each.base_ns),
-        Amount(format_duration(each.head_ns), value=each.head_ns),
+        *(Amount(format_duration(ns), value=ns) for ns in (each.base_ns, each.head_ns)),
         Amount(format_ratio(each.ratio), value=each.ratio),
         bounds,
-        Amount(str(each.base_count), value=each.base_count),
-        Amount(str(each.head_count), value=each.head_count),
+        *(Amount(str(count), value=count) for count in (each.base_count, each.head_count)),
     )
 
 
@@ -370,7 +346,6 @@ def _bound(ratio: float) -> str:
 
 
 def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Section]:
-    """Waterfalls of the median passage of each common path, base above head."""
     for name in dict.fromkeys(name for each in heads for name in each.waterfalls):
         if any(name in each.waterfalls for each in bases):
             sides = (_middle("base", bases, name), _middle("head", heads, name))
@@ -378,7 +353,6 @@ def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Secti
 
 
 def _middle(side: str, runs: Sequence[SeenRun], path: str) -> Waterfall:
-    """The median passage of the median run."""
     found = sorted(
         (each.waterfalls[path] for each in runs if path in each.waterfalls), key=lambda each: each.duration_ns
     )

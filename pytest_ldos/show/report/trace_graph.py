@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import htpy as h
 import polars as pl
@@ -16,14 +16,12 @@ from htpy import Node
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.base.text import format_duration, one_line
 from pytest_ldos.show.page.html import untrusted_text
-from pytest_ldos.show.report.svg import place
+from pytest_ldos.show.report.svg import box, place, words
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import UNKNOWN
 from pytest_ldos.trace.flow.timeliness import Role
 
-MOST_CONNECTIONS: Final = 250
-"""Most connections in a drawing; those with the most messages."""
-
+MOST_CONNECTIONS: Final = 250  # most connections in a drawing; those with the most messages
 OF_EVERY_NODE: Final = frozenset({"/rosout", "/parameter_events"})
 """Topics of every node, which would clutter the graph."""
 
@@ -56,14 +54,13 @@ class Box:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height in pixels."""
         longest = max(map(len, self.lines))
         return longest * _LETTER + _ROOM, len(self.lines) * _LINE + _ROOM / 2
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """A connection between a node and a topic, as indices of boxes."""
+    """A connection between a node and a topic, as indices of boxes; `size` is that of its label [px]."""
 
     tail: int
     head: int
@@ -74,7 +71,6 @@ class Arrow:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the label in pixels."""
         return max(map(len, self.label), default=0) * SMALL_LETTER + 4, len(self.label) * SMALL_LINE
 
 
@@ -158,7 +154,6 @@ class _Builder:
 
 
 def _label(row: Mapping[str, Any]) -> Iterator[str]:
-    """Label of a connection: its latency at a subscription, and problems."""
     if row["p50_ns"] is not None:
         yield f"{format_duration(row['p50_ns'])}, p99 {format_duration(row['p99_ns'])}"
     if not row["messages"]:
@@ -170,7 +165,6 @@ def _label(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def state_of(row: Mapping[str, Any]) -> State:
-    """State of a row of `summarize_connections`."""
     if row["lost"]:
         return State.LOST
     if row["late"] or row["too_late"]:
@@ -189,10 +183,7 @@ Point = tuple[float, float]
 _PER_INCH: Final = 72.0
 
 
-@dataclass(frozen=True)
-class Rectangle:
-    """A rectangle in pixels, from the upper left corner."""
-
+class Rectangle(NamedTuple):
     x: float
     y: float
     width: float
@@ -220,11 +211,7 @@ class Layout:
 
 
 def lay_out(graph: Graph) -> Layout:
-    """Lays out a graph so that messages flow from left to right as far as possible.
-
-    Raises:
-        Unavailable: pygraphviz is not installed.
-    """
+    """Lets messages flow from left to right as far as possible; raises `Unavailable` without pygraphviz."""
     try:
         from pygraphviz import AGraph  # noqa: PLC0415 - an extra
     except ImportError:
@@ -237,10 +224,10 @@ def lay_out(graph: Graph) -> Layout:
 def _to_dot(graph: Graph) -> Iterator[str]:
     yield 'digraph { rankdir=LR; nodesep=0.12; ranksep=0.4; node [shape=box, fixedsize=true, label=""];'
     for process, name in graph.processes.items():
-        members = " ".join(f"b{number};" for number, box in enumerate(graph.boxes) if box.process == process)
+        members = " ".join(f"b{number};" for number, each in enumerate(graph.boxes) if each.process == process)
         yield f"subgraph cluster_{process} {{ margin=12; label=<{_space(len(name) * SMALL_LETTER, 14)}>; {members} }}"
-    for number, box in enumerate(graph.boxes):
-        width, height = box.size
+    for number, each in enumerate(graph.boxes):
+        width, height = each.size
         yield f"b{number} [width={width / _PER_INCH:.3f}, height={height / _PER_INCH:.3f}];"
     for number, arrow in enumerate(graph.arrows):
         label = f", label=<{_space(*arrow.size)}>" if arrow.label else ""
@@ -249,7 +236,6 @@ def _to_dot(graph: Graph) -> Iterator[str]:
 
 
 def _space(width: float, height: float) -> str:
-    """An empty label of a given size."""
     size = f'fixedsize="true" width="{width:.0f}" height="{height:.0f}"'
     return f'<table border="0" cellborder="0" cellpadding="0" cellspacing="0" {size}><tr><td></td></tr></table>'
 
@@ -292,15 +278,15 @@ def draw_graph(graph: Graph) -> Node:
     except Unavailable as error:
         return h.p(".doubt")[untrusted_text(error.summary)]
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
-    box = {"viewBox": f"{-_MARGIN:g} {-_MARGIN:g} {place(width)} {place(height)}"}
+    view = {"viewBox": f"{-_MARGIN:g} {-_MARGIN:g} {place(width)} {place(height)}"}
     title = (
         f"Graph of {len(graph.boxes)} nodes and topics, {len(graph.arrows)} connections; the table below has all of it"
     )
-    drawing = h.svg(box, class_="flow", width=place(width), height=place(height), role="img", aria_label=title)[
+    drawing = h.svg(view, class_="flow", width=place(width), height=place(height), role="img", aria_label=title)[
         (
             h.g(class_="process")[
-                _rectangle(where, 6),
-                _words(where.x + 8, where.y + 15, one_line(graph.processes[number]), kind="muted small"),
+                box(*where, corner="6"),
+                words(where.x + 8, where.y + 15, graph.processes[number], anchor="start", kind="muted small"),
             ]
             for number, where in layout.processes.items()
         ),
@@ -310,15 +296,15 @@ def draw_graph(graph: Graph) -> Node:
     return h.div(".scroll", role="region", aria_label="Graph of nodes and topics", tabindex="0")[drawing]
 
 
-def _draw_box(box: Box, where: Rectangle) -> Node:
-    kind = "node" if box.process is not None else "topic"
-    kinds = [kind, *(["silent"] if box.is_silent else []), *(["on-path"] if box.is_on_path else [])]
-    middle, first = where.x + where.width / 2, where.y + where.height / 2 - 7.5 * (len(box.lines) - 1) + 4
+def _draw_box(shown: Box, where: Rectangle) -> Node:
+    kind = "node" if shown.process is not None else "topic"
+    kinds = [kind, *(["silent"] if shown.is_silent else []), *(["on-path"] if shown.is_on_path else [])]
+    middle, first = where.x + where.width / 2, where.y + where.height / 2 - 7.5 * (len(shown.lines) - 1) + 4
     lines = [
-        _words(middle, first + 15 * number, line, anchor="middle", kind="small muted" if number else "")
-        for number, line in enumerate(box.lines)
+        words(middle, first + 15 * number, line, anchor="middle", kind="small muted" if number else None)
+        for number, line in enumerate(shown.lines)
     ]
-    return h.g(class_=" ".join(kinds))[h.title[box.tip], _rectangle(where, 3 if kind == "node" else 12), lines]
+    return h.g(class_=" ".join(kinds))[h.title[shown.tip], box(*where, corner="3" if kind == "node" else "12"), lines]
 
 
 def _draw_arrow(arrow: Arrow, way: Way) -> Node:
@@ -326,7 +312,7 @@ def _draw_arrow(arrow: Arrow, way: Way) -> Node:
     x, y = way.label or way.tip
     first = y + 9 - arrow.size[1] / 2
     label = [
-        _words(x, first + SMALL_LINE * number, line, anchor="middle", kind="label")
+        words(x, first + SMALL_LINE * number, line, anchor="middle", kind="label")
         for number, line in enumerate(arrow.label)
     ]
     begin, *others = (f"{place(across)} {place(down)}" for across, down in way.points)
@@ -336,12 +322,3 @@ def _draw_arrow(arrow: Arrow, way: Way) -> Node:
     wings = ((tip[0] + _HEAD * math.cos(each), tip[1] + _HEAD * math.sin(each)) for each in (angle - 0.4, angle + 0.4))
     corners = "L".join(f"{place(across)} {place(down)}" for across, down in (tip, *wings))
     return h.g(class_=kinds)[h.title[arrow.tip], curve, h.path(d=f"M{corners}Z", class_="tip"), label]
-
-
-def _rectangle(where: Rectangle, corner: float) -> Node:
-    places = {name: place(getattr(where, name)) for name in ("x", "y", "width", "height")}
-    return h.rect(places, rx=place(corner))
-
-
-def _words(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "") -> Node:
-    return h.text({"text-anchor": anchor}, x=place(x), y=place(y), class_=kind or None)[text]

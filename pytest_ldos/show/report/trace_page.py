@@ -16,29 +16,11 @@ from htpy import Node
 from pytest_ldos.base.text import counted, format_duration, format_quantity, one_line
 from pytest_ldos.measure.metrics.extract import kind_of
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.show.page.html import untrusted_text
-from pytest_ldos.show.page.model import (
-    ABSENT,
-    Amount,
-    Badge,
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Drawing,
-    Figure,
-    Folded,
-    Kind,
-    Legend,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
+from pytest_ldos.show.page import model as page
+from pytest_ldos.show.page.html import link
 from pytest_ldos.show.report.analysis import Analysis, Measured, tabulate_goals
 from pytest_ldos.show.report.chart import Axis, Chart, Mark, Series, Shape, cut
-from pytest_ldos.show.report.svg import box, draw, line, place
+from pytest_ldos.show.report.svg import box, draw, line, place, words
 from pytest_ldos.show.report.trace_against import (
     Part,
     PathPassages,
@@ -57,16 +39,12 @@ from pytest_ldos.trace.flow.graph import Names
 from pytest_ldos.trace.flow.timeliness import connections_on, summarize_connections
 
 _WIDTH: Final = 800.0
-_WORDS: Final = 310.0
-"""Width of the names of parts [px]."""
-
+_WORDS: Final = 310.0  # width of the names of parts [px]
 _ROW: Final = 20.0
 _BAR: Final = 11.0
 _LETTERS: Final = 50
 _BOLD_LETTERS: Final = 42
-_LETTER: Final = 6.8
-"""Width of a letter, rounded up [px]."""
-
+_LETTER: Final = 6.8  # width of a letter, rounded up [px]
 _GAP: Final = 4.0
 _COLOURS: Final[Mapping[SegmentKind, str]] = {
     SegmentKind.PUBLISH: "s1",
@@ -93,7 +71,7 @@ def _draw(shown: Waterfall, scale: float) -> Node:
     title = f"{shown.title}: {format_duration(shown.duration_ns if shown.whole_ns is None else shown.whole_ns)}"
     drawing = h.svg({"viewBox": f"0 0 {place(_WIDTH)} {place(height)}"}, class_="plot waterfall", role="img")[
         h.title[one_line(title)],
-        h.text(x="0", y="13", class_="strong")[one_line(title)],
+        words(0, 13, title, kind="strong"),
         list(_rows(shown, scale)),
     ]
     return h.div(".scroll", role="region", aria_label=one_line(title), tabindex="0")[drawing]
@@ -112,14 +90,13 @@ def _rows(shown: Waterfall, scale: float) -> Iterator[Node]:
         yield h.g(class_=f"part {colour}{' marked' if part.is_marked else ''}")[
             h.title[f"{name}: {label}"],
             line(_WORDS, y + _ROW - 2, _WIDTH, y + _ROW - 2, "grid"),
-            h.text(x="0", y=place(y + 13), class_="name")[cut(name, letters)],
+            words(0, y + 13, cut(name, letters), kind="name"),
             box(x, y + 4, width, _BAR, "bar"),
-            h.text(x=place(x + width + _GAP), y=place(y + 13))[label],
+            words(x + width + _GAP, y + 13, label),
         ]
 
 
 def _label(part: Part) -> str:
-    """Duration and note, for the right of the bar."""
     return ", ".join(filter(None, (format_duration(part.duration_ns), one_line(part.note))))
 
 
@@ -129,17 +106,15 @@ _TICKS: Final = 5
 
 
 def draw_latencies(name: str, latencies_ns: Sequence[int]) -> Node:
-    """Draws the number of passages by latency."""
     latencies = [max(float(each), 1.0) for each in latencies_ns]
     return draw(_histogram(name, latencies, format_duration, "passage", width=760.0))
 
 
 def draw_values(name: str, values: Sequence[float], unit: str) -> Node:
-    """Draws the number of goals by value of a metric."""
     return draw(_histogram(name, values, lambda value: format_quantity(value, unit), "goal", width=520.0))
 
 
-def _histogram(name: str, values: Sequence[float], words: Callable[[float], str], what: str, *, width: float) -> Chart:
+def _histogram(name: str, values: Sequence[float], show: Callable[[float], str], what: str, *, width: float) -> Chart:
     """Bars over an axis that is logarithmic if the values span a decade."""
     is_log = min(values) > 0 and max(values) > _DECADE * min(values)
     scaled = np.log10(values) if is_log else np.asarray(values, dtype=np.float64)
@@ -147,14 +122,14 @@ def _histogram(name: str, values: Sequence[float], words: Callable[[float], str]
     low, high = (low, high) if high > low else (low - 0.05 * abs(low) - 0.5, high + 0.05 * abs(high) + 0.5)
     bins = min(_MOST_BINS, max(6, len(values) // 3))
     counts, edges = np.histogram(scaled, bins=bins, range=(low, high))
-    bounds = [words(10**edge if is_log else edge) for edge in edges.tolist()]
+    bounds = [show(10**edge if is_log else edge) for edge in edges.tolist()]
     marks = tuple(
         Mark(left, float(count), f"{begin} to {end}: {counted(int(count), what)}")
         for left, count, begin, end in zip(edges.tolist(), counts.tolist(), bounds, bounds[1:], strict=False)
         if count
     )
     size = (high - low) / bins
-    places = {words(10**at if is_log else at): at for at in np.linspace(high, low, _TICKS).tolist()}
+    places = {show(10**at if is_log else at): at for at in np.linspace(high, low, _TICKS).tolist()}
     most = int(counts.max())
     return Chart(
         title=f"Distribution of {name}: {counted(len(values), what)}",
@@ -171,15 +146,15 @@ def _histogram(name: str, values: Sequence[float], words: Callable[[float], str]
     )
 
 
-def show_goals(goals: Measured, metrics: Sequence[Metric]) -> Iterator[Section]:
-    """The section of goals; none without goals."""
+def show_goals(goals: Measured, metrics: Sequence[Metric]) -> Iterator[page.Section]:
     trials = [each.trial for each in goals.values() if each.trial is not None]
     if trials:
-        note = Text(f"{counted(len(trials), 'goal')}; the table below has each, and leads to its slice of the timeline")
-        yield Section("Goals, phase by phase", (*_waterfalls(trials), note, *_metrics(goals, metrics)))
+        note = f"{counted(len(trials), 'goal')}; the table below has each, and leads to its slice of the timeline"
+        blocks = (*_waterfalls(trials), page.Text(note), *_metrics(goals, metrics))
+        yield page.Section("Goals, phase by phase", blocks)
 
 
-def _waterfalls(trials: Sequence[TrialSpan]) -> Iterator[Block]:
+def _waterfalls(trials: Sequence[TrialSpan]) -> Iterator[page.Block]:
     whole = sorted((each for each in map(_phases, trials) if len(each.parts) > 1), key=lambda each: each.duration_ns)
     if len(whole) > 1:
         median, worst = whole[(len(whole) - 1) // 2], whole[-1]
@@ -195,7 +170,7 @@ def _phases(trial: TrialSpan) -> Waterfall:
     return Waterfall(f"{trial.scenario} {trial.index + 1}" if trial.marked else trial.goal_id, parts)
 
 
-def _metrics(goals: Measured, metrics: Sequence[Metric]) -> Iterator[Block]:
+def _metrics(goals: Measured, metrics: Sequence[Metric]) -> Iterator[page.Block]:
     for metric in metrics:
         numbers = (each.measurements[metric.name].number for each in goals.values())
         values = [number for number in numbers if number is not None]
@@ -203,54 +178,54 @@ def _metrics(goals: Measured, metrics: Sequence[Metric]) -> Iterator[Block]:
             yield _distribution(metric, values)
 
 
-def _distribution(metric: Metric, values: Sequence[float]) -> Figure:
+def _distribution(metric: Metric, values: Sequence[float]) -> page.Figure:
     ordered = sorted(values)
     median = format_quantity(ordered[(len(ordered) - 1) // 2], metric.unit)
     worst = format_quantity(ordered[-1 if metric.better == "lower" else 0], metric.unit)
-    return Figure(
+    return page.Figure(
         title=f"{metric.name} {metric.title}: median {median}, worst {worst}",
-        drawings=(Drawing(lambda: draw_values(f"{metric.name} of goals", values, metric.unit)),),
+        drawings=(page.Drawing(lambda: draw_values(f"{metric.name} of goals", values, metric.unit)),),
     )
 
 
 _MOST_FINDINGS: Final = 4
 
 
-def compose_drawn(analysis: Analysis, plain: Page) -> Page:
+def compose_drawn(analysis: Analysis, plain: page.Page) -> page.Page:
     """The plain page with drawings before its tables; goals in the tables link to their slices."""
     passages = find_passages(analysis.flow, analysis.paths, analysis.thread_states)
     tables = [
-        _with_links(each) if isinstance(each, Section) and each.title == "goals" else each for each in plain.blocks
+        _with_links(each) if isinstance(each, page.Section) and each.title == "goals" else each for each in plain.blocks
     ]
     return replace(
         plain,
         title=f"Trace {analysis.name}",
         answer=plain.title,
-        badge=Badge("incomplete", Tone.BAD) if describe_incomplete(analysis.flow.model.stats) else None,
+        badge=page.Badge("incomplete", page.Tone.BAD) if describe_incomplete(analysis.flow.model.stats) else None,
         is_interactive=True,
         blocks=(
-            Section("Flow of messages", tuple(_graph(analysis, passages))),
+            page.Section("Flow of messages", tuple(_graph(analysis, passages))),
             *(show_passages(each) for each in passages),
             *show_goals(analysis.goals, analysis.metrics),
-            Section("Timeline", tuple(_timeline(analysis))),
-            Section("Tables", tuple(tables)),
-            Section("How to read this", (Legend(_MEANINGS),)),
+            page.Section("Timeline", tuple(_timeline(analysis))),
+            page.Section("Tables", tuple(tables)),
+            page.Section("How to read this", (page.Legend(_MEANINGS),)),
         ),
         made=f"pytest-ldos {version('pytest-ldos')}",
     )
 
 
-def _graph(analysis: Analysis, passages: Sequence[PathPassages]) -> Iterator[Block]:
+def _graph(analysis: Analysis, passages: Sequence[PathPassages]) -> Iterator[page.Block]:
     flow = analysis.flow
     connections = summarize_connections(flow)
     on_paths = [connections_on(flow, each.instances) for each in passages]
     empty = connections.head(0).select("node", "topic", "role")
     graph = build_graph(flow.model, connections, pl.concat([empty, *on_paths]))
-    yield Bullets(tuple(_findings(analysis, connections)), Tone.DOUBT)
+    yield page.Bullets(tuple(_findings(analysis, connections)), page.Tone.DOUBT)
     if graph.boxes:
-        yield Drawing(lambda: draw_graph(graph))
-    yield from (Text(each, Tone.QUIET) for each in graph.left_out)
-    yield Folded("connections as a table", (_connections(analysis, connections),))
+        yield page.Drawing(lambda: draw_graph(graph))
+    yield from (page.Text(each, page.Tone.QUIET) for each in graph.left_out)
+    yield page.Folded("connections as a table", (_connections(analysis, connections),))
 
 
 def _findings(analysis: Analysis, connections: pl.DataFrame) -> Iterator[str]:
@@ -260,32 +235,32 @@ def _findings(analysis: Analysis, connections: pl.DataFrame) -> Iterator[str]:
     own = connections.filter(~pl.col("topic").is_in(list(OF_EVERY_NODE)))
     late = pl.col("late").fill_null(0) + pl.col("too_late").fill_null(0)
     own = own.with_columns(late=late, lost=pl.col("lost").fill_null(0))
-    for column, words in (("lost", "were lost"), ("late", "came late")):
-        yield from _of_topics(own.filter(pl.col(column) > 0), column, words)
+    for column, what in (("lost", "were lost"), ("late", "came late")):
+        yield from _of_topics(own.filter(pl.col(column) > 0), column, what)
     sent = own.group_by("topic", maintain_order=True).agg(pl.col("messages").sum(), pl.col("role").n_unique())
     silent = sent.filter((pl.col("messages") == 0) & (pl.col("role") > 1))["topic"].to_list()
     if silent:
         yield f"silent, though published and subscribed to: {', '.join(silent)}"
 
 
-def _of_topics(found: pl.DataFrame, column: str, words: str) -> Iterator[str]:
+def _of_topics(found: pl.DataFrame, column: str, what: str) -> Iterator[str]:
     topics = found.group_by("topic", maintain_order=True).agg(pl.col(column, "messages").sum(), nodes=pl.len())
     ordered = topics.sort(column, descending=True, maintain_order=True)
     for topic, wrong, messages, nodes in ordered.head(_MOST_FINDINGS).iter_rows():
         share = percent(wrong / max(messages + (wrong if column == "lost" else 0), 1))
-        yield f"{topic}: {counted(wrong, 'message')} ({share}) {words} on the way to {counted(nodes, 'node')}"
+        yield f"{topic}: {counted(wrong, 'message')} ({share}) {what} on the way to {counted(nodes, 'node')}"
     if len(ordered) > _MOST_FINDINGS:
-        yield f"{counted(len(ordered) - _MOST_FINDINGS, 'more topic')} on which messages {words}: see the table"
+        yield f"{counted(len(ordered) - _MOST_FINDINGS, 'more topic')} on which messages {what}: see the table"
 
 
-def _connections(analysis: Analysis, connections: pl.DataFrame) -> Table:
-    names = Names(analysis.flow.model, with_processes=True)
+def _connections(analysis: Analysis, connections: pl.DataFrame) -> page.Table:
+    of_nodes = Names(analysis.flow.model, with_processes=True)
     titles = ("messages", "Hz", "p50", "p99", "late", "too late", "lost")
-    columns = (Column("topic", Kind.NAME), Column("node", Kind.NAME), Column("role", Kind.WORD), *map(Column, titles))
+    columns = (*page.names("topic", "node"), *page.words("role"), *page.numbers(*titles))
     rows = tuple(
         (
             row["topic"],
-            names.node(row["node"]),
+            of_nodes.node(row["node"]),
             row["role"],
             _amount(row["messages"]),
             _amount(row["rate_hz"], f"{row['rate_hz'] or 0:.1f}"),
@@ -294,34 +269,34 @@ def _connections(analysis: Analysis, connections: pl.DataFrame) -> Table:
         )
         for row in connections.iter_rows(named=True)
     )
-    return Table(title="Connections of nodes and topics", columns=columns, rows=rows, key=2)
+    return page.Table(title="Connections of nodes and topics", columns=columns, rows=rows, key=2)
 
 
-def _amount(value: float | None, text: str = "") -> Cell:
-    return ABSENT if value is None else Amount(text or str(value), value=float(value))
+def _amount(value: float | None, text: str = "") -> page.Cell:
+    return page.ABSENT if value is None else page.Amount(text or str(value), value=float(value))
 
 
-def _timeline(analysis: Analysis) -> Iterator[Block]:
+def _timeline(analysis: Analysis) -> Iterator[page.Block]:
     names = tabulate_goals(analysis.goals, ())["goal"].to_list() if analysis.goals else []
     timeline = build_timeline(analysis.flow, analysis.goals, names, analysis.thread_states)
-    yield from (Text(each, Tone.QUIET) for each in describe_timeline(timeline))
+    yield from (page.Text(each, page.Tone.QUIET) for each in describe_timeline(timeline))
     if timeline.tracks:
-        yield Drawing(lambda: draw_timeline(timeline))
+        yield page.Drawing(lambda: draw_timeline(timeline))
 
 
-def _with_links(section: Section) -> Section:
+def _with_links(section: page.Section) -> page.Section:
     """The table of goals; those on the timeline link to their slices."""
     numbers = count()
 
-    def link(cell: Cell) -> Cell:
-        if not isinstance(cell, str) or cell == ABSENT:
+    def linked(cell: page.Cell) -> page.Cell:
+        if not isinstance(cell, str) or cell == page.ABSENT:
             return cell
         anchor = anchor_of(next(numbers))
-        return Drawing(lambda: h.a(href=f"#{anchor}")[untrusted_text(cell)])
+        return page.Drawing(lambda: link(f"#{anchor}", cell))
 
     table, *others = section.blocks
-    assert isinstance(table, Table)
-    rows = tuple((link(row[0]), *row[1:]) for row in table.rows)
+    assert isinstance(table, page.Table)
+    rows = tuple((linked(row[0]), *row[1:]) for row in table.rows)
     return replace(section, blocks=(replace(table, rows=rows), *others))
 
 

@@ -18,38 +18,26 @@ from markupsafe import Markup
 from pytest_ldos.base.text import NS_PER_US, counted, format_duration, one_line
 from pytest_ldos.measure.metrics.extract import TrialMetrics
 from pytest_ldos.show.page.formats import to_json
-from pytest_ldos.show.report.svg import box, line, place
+from pytest_ldos.show.report.svg import box, line, place, words
 from pytest_ldos.show.report.trace_graph import cut
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import STATES, WAITING, states_in_windows
 
-MOST: Final = 120_000
-"""Most slices of one kind; more are merged with their neighbours."""
-
-_MOST_STATES: Final = 60_000
-"""Most slices of each executor state."""
-
-_SPAN: Final = ("begin_ns", "end_ns")
+MOST: Final = 120_000  # most slices of one kind; more are merged with their neighbours
+_MOST_STATES: Final = 60_000  # most slices of each executor state
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Slices:
-    """Slices on tracks, in the order of track and time.
-
-    Attributes:
-        track: number of the track of each.
-        begin_us, length_us: begin, from the start of the trace, and duration.
-        word: index of its name; -1 for none.
-        merged: number of spans that were merged into others.
-    """
+    """Slices on tracks, in the order of track and time; `merged` are those merged into others."""
 
     track: Numbers
-    begin_us: Numbers
+    begin_us: Numbers  # from the start of the trace
     length_us: Numbers
-    word: Numbers
+    word: Numbers  # index of its name; -1 for none
     merged: int = 0
 
     def __len__(self) -> int:
@@ -73,8 +61,6 @@ class Arrows:
 
 @dataclass(frozen=True)
 class GoalSlice:
-    """A goal with its phases."""
-
     name: str
     begin_us: int
     length_us: int
@@ -83,36 +69,22 @@ class GoalSlice:
 
 @dataclass(frozen=True)
 class Timeline:
-    """All tracks of a trace.
-
-    Attributes:
-        length_us: of the trace.
-        tracks: names.
-        words: names of callbacks and topics.
-        slices: by kind: ``runs``, ``sent``, states of executors, ``cpu`` (waits for a CPU).
-        without_states: number of threads without executor events.
-        gaps: begin and length of disjoint spans with lost events.
-    """
+    """All tracks of a trace."""
 
     length_us: int
     tracks: tuple[str, ...]
-    words: tuple[str, ...]
-    slices: Mapping[str, Slices]
+    words: tuple[str, ...]  # names of callbacks and topics
+    slices: Mapping[str, Slices]  # by kind: `runs`, `sent`, states of executors, `cpu` (waits for a CPU)
     arrows: Arrows
     goals: tuple[GoalSlice, ...]
-    gaps: tuple[tuple[int, int], ...] = ()
-    without_states: int = 0
+    gaps: tuple[tuple[int, int], ...] = ()  # begin and length of disjoint spans with lost events
+    without_states: int = 0  # number of threads without executor events
 
 
 def build_timeline(
     flow: FlowGraph, goals: Mapping[str, TrialMetrics], names: Sequence[str], thread_states: pl.DataFrame | None
 ) -> Timeline:
-    """Builds tracks of all threads that ran a callback, or published or took a message.
-
-    Args:
-        names: of the goals.
-        thread_states: result of `build_thread_states`; without it, there are no waits for a CPU.
-    """
+    """Builds tracks of all threads that ran a callback, or published or took a message; waits need `thread_states`."""
     return _Builder(flow.model, flow).build(goals, names, thread_states)
 
 
@@ -175,7 +147,8 @@ class _Builder:
         """Slices by state, within the timeline, because merging needs gaps between slices."""
         parts = []
         for states in states_in_windows(self._model):
-            times_ns = (np.clip(states[each].to_numpy(), self._begin_ns, self._end_ns) for each in _SPAN)
+            spans = states.select("begin_ns", "end_ns")
+            times_ns = (np.clip(each.to_numpy(), self._begin_ns, self._end_ns) for each in spans)
             begin_us, end_us = map(self._us, times_ns)
             number = states["state"].replace_strict(list(STATES), list(range(len(STATES))), return_dtype=pl.Int64)
             parts.append((self._track[states["thread"].to_numpy()], begin_us, end_us - begin_us, number.to_numpy()))
@@ -221,7 +194,6 @@ class _Builder:
         )
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
-        """Spans with losses, merged over all streams."""
         losses = sorted((each.from_ns, each.to_ns) for each in self._model.stats.losses)
         while losses:
             begin_ns, end_ns = losses[0]
@@ -240,14 +212,9 @@ class _Builder:
 
 
 def _extent(model: ExecutionModel) -> tuple[int, int]:
-    """First and last moment on the tracks."""
-    columns = [
-        (model.callback_runs, ("start_ns", "end_ns")),
-        (model.publications, ("time_ns",)),
-        (model.takes, ("time_ns",)),
-        (model.trial_spans, ("begin_ns", "end_ns")),
-    ]
-    found = [value for table, names in columns for name in names for value in (table[name].min(), table[name].max())]
+    columns = [*model.callback_runs.select("start_ns", "end_ns"), *model.trial_spans.select("begin_ns", "end_ns")]
+    columns += [model.publications["time_ns"], model.takes["time_ns"]]
+    found = [value for column in columns for value in (column.min(), column.max())]
     times = [int(value) for value in found if isinstance(value, int)]
     return min(times, default=0), max(times, default=0)
 
@@ -278,9 +245,7 @@ def _bounded(track: Numbers, begin: Numbers, length: Numbers, word: Numbers, *, 
 
 
 _WIDTH: Final = 1100.0
-_NAMES: Final = 260.0
-"""Width of the names of tracks [px]."""
-
+_NAMES: Final = 260.0  # width of the names of tracks [px]
 _ROW: Final = 22.0
 _GOALS: Final = 26.0
 _LETTERS: Final = 7.0
@@ -294,8 +259,8 @@ def draw_timeline(timeline: Timeline) -> Node:
     return h.div(".timeline")[
         h.ul(".legend")[
             [
-                h.li[h.span(class_=kind, aria_hidden="true")["■"], words]
-                for kind, words in _KINDS
+                h.li[h.span(class_=kind, aria_hidden="true")["■"], meaning]
+                for kind, meaning in _KINDS
                 if len(timeline.slices[kind])
             ]
         ],
@@ -315,12 +280,10 @@ _KINDS: Final = (
 
 
 def anchor_of(goal: int) -> str:
-    """Identifier of the slice of a goal."""
     return f"goal-{goal + 1}"
 
 
 def describe_timeline(timeline: Timeline) -> Iterator[str]:
-    """Sentences on the content of the tracks, and on merged or omitted slices."""
     counts = {"runs": "callback run", "sent": "publication", WAITING: "executor wait", "cpu": "wait for a CPU"}
     shown = [
         counted(len(each) + each.merged, counts[kind], "waits for a CPU" if kind == "cpu" else "")
@@ -366,7 +329,7 @@ def _picture(timeline: Timeline) -> Node:
 
 def _goal(goal: GoalSlice, number: int, scale: float) -> Node:
     x, width = _NAMES + goal.begin_us * scale, max(goal.length_us * scale, 2.0)
-    label = h.text(x=place(x + 3), y="14")[cut(goal.name)] if len(cut(goal.name)) * _LETTERS < width else None
+    label = words(x + 3, 14, cut(goal.name)) if len(cut(goal.name)) * _LETTERS < width else None
     tooltip = f"{one_line(goal.name)}: {format_duration(goal.length_us * NS_PER_US)}"
     phases = [line(at, 2, at, 20, "zero") for _, us in goal.phases if (at := _NAMES + us * scale) > x]
     return h.g(id=anchor_of(number), class_="goal")[h.title[tooltip], box(x, 2, width, 18, "span"), phases, label]
@@ -380,7 +343,7 @@ def _track(timeline: Timeline, number: int, top: float, scale: float) -> Node:
     return h.g(class_="track")[
         h.title[name],
         line(0, y + _ROW - 1, _WIDTH, y + _ROW - 1, "grid"),
-        h.text(x="0", y=place(y + 13), class_="small")[cut(name)],
+        words(0, y + 13, cut(name), kind="small"),
         [
             h.path(d=path, class_=kind)
             for kind, offset, height in kinds
@@ -410,7 +373,7 @@ def _axis(timeline: Timeline, height: float, scale: float) -> Iterator[Node]:
         anchor = "end" if number == _TICKS - 1 else "middle" if number else "start"
         label = format_duration(us * NS_PER_US) if number else "0"
         yield line(x, 0, x, height - 18, "grid")
-        yield h.text({"text-anchor": anchor}, x=place(x), y=place(height - 4), class_="small muted")[label]
+        yield words(x, height - 4, label, anchor=anchor, kind="small muted")
 
 
 def _data(timeline: Timeline) -> str:

@@ -12,14 +12,9 @@ from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report import document
-from pytest_ldos.show.report.sentences import describe_origins, qualified
+from pytest_ldos.show.report.sentences import MOST_NAMED, SMALLEST_SHARE, describe_origins, qualified
 
-_MOST: Final = 3
-"""Most segments named for one path."""
-
-_SMALLEST_SHARE: Final = 0.05
-_SMALLEST_EFFECT: Final = 0.05
-"""Least relative change at which a path without a metric is mentioned."""
+_SMALLEST_EFFECT: Final = 0.05  # least relative change at which a path without a metric is mentioned
 
 
 def moved_paths(section: document.Section) -> Iterator[tuple[str, document.PathReport]]:
@@ -34,13 +29,12 @@ def moved_paths(section: document.Section) -> Iterator[tuple[str, document.PathR
 
 
 def describe_paths(section: document.Section) -> tuple[str, ...]:
-    """A sentence for each changed path, with its change and segments."""
     return tuple(describe_path(path, name) for name, path in moved_paths(section))
 
 
 def describe_path(path: document.PathReport, name: str) -> str:
     """A sentence on one path: its change, and the segments with most of it."""
-    named = [each for each in path.segments if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]
+    named = [each for each in path.segments if each.share >= SMALLEST_SHARE and each.is_certain][:MOST_NAMED]
     where = "; ".join(f"{100 * each.share:.0f} % of it in {each.name}, {format_change(each)}" for each in named)
     return f"{name} {format_change(path.whole)}: {where or 'no single segment stands out'}"
 
@@ -57,7 +51,6 @@ def _bound(bound_ns: float | None, without: str) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """``12.5 %``."""
     return ABSENT if fraction is None else f"{100 * fraction:.1f} %"
 
 
@@ -93,8 +86,12 @@ def interval_of(change: document.Change) -> str:
     return f"{low} … {format_effect(change.high - 1) if is_large else format_ratio(change.high)}"
 
 
+def numbers_of(change: document.Change | None) -> tuple[str, str, str]:
+    """The change, its interval and its MDE; empty texts if the metric was not compared."""
+    return ("", "", "") if change is None else (change_of(change), interval_of(change), mde_of(change))
+
+
 def verdict_word(verdict: Verdict | None) -> str:
-    """A verdict in words, such as ``not comparable``."""
     return "not judged" if verdict is None else verdict.word
 
 
@@ -147,7 +144,6 @@ def shown_metrics(section: document.Section) -> tuple[document.MetricReport, ...
 
 
 def moved_metrics(section: document.Section) -> list[document.MetricReport]:
-    """Metrics that became worse or better, in order."""
     return [metric for metric in section.metrics if metric.verdict is not None and metric.verdict.is_change]
 
 
@@ -162,6 +158,10 @@ def summarize(section: document.Section) -> str:
     return "; ".join((changes or ("nothing moved" if is_calm else section.reasons[0]), *describe_caveats(section)))
 
 
+def overview_row(section: document.Section) -> tuple[Badge, str, str]:
+    return badge_of(section.verdict), describe_success(section), summarize(section)
+
+
 def _regressed_aspects(metric: document.MetricReport) -> list[str]:
     return [each.words for each in metric.aspects if each.is_regressed]
 
@@ -171,11 +171,10 @@ def describe_move(metric: document.MetricReport) -> str:
     medians = f"{median_of(metric, metric.base)} → {median_of(metric, metric.head)}"
     change = f" {change_of(metric.change)}" if metric.change else ""
     interval = f" ({interval_of(metric.change)})" if metric.change and metric.change.has_ratio else ""
-    return "; ".join((f"{metric.name} {metric.title}{change}{interval}, {medians}", *_regressed_aspects(metric)))
+    return "; ".join((f"{metric.label}{change}{interval}, {medians}", *_regressed_aspects(metric)))
 
 
 def describe_mdes(section: document.Section) -> Iterator[str]:
-    """The MDEs, metrics without one, and missing values."""
     mdes = [(each.name, each.change.mde) for each in section.metrics if each.change and each.change.has_ratio]
     known = [f"{name} {format_effect(mde)}" for name, mde in mdes if mde]
     unknown = [name for name, mde in mdes if mde is None]
@@ -208,7 +207,6 @@ def _why_absent(section: document.Section, metric: document.MetricReport) -> str
 
 
 def describe_sources(section: document.Section) -> tuple[str, ...]:
-    """Sentences on sources that differ from the metrics' definitions."""
     return describe_origins({metric.name: metric.origins for metric in section.metrics})
 
 
@@ -279,7 +277,6 @@ def describe_load(surroundings: document.Surroundings | None) -> str:
 
 
 def _describe_loads(section: document.Section) -> Iterator[str]:
-    """Interference during the trials of each version, unless it is among the reasons."""
     for version in (section.head, section.base):
         load = "" if version is None else describe_load(version.surroundings)
         if version is not None and load and not (version is section.head and load in section.reasons):
@@ -318,7 +315,6 @@ def list_differences(differences: Iterable[document.Difference]) -> str:
 
 
 def describe_interleaving(interleaving: document.Interleaving | None) -> Iterator[str]:
-    """Order of the stack starts, and the trend of each metric over them."""
     if interleaving is None:
         return
     yield f"order of the {interleaving.blocks} stack starts: {' '.join(interleaving.order)}"
@@ -333,7 +329,6 @@ def _describe_drift(drift: document.Drift) -> str:
 
 
 def describe_additions(additions: document.Additions | None) -> Iterator[str]:
-    """Looks at the comparison, and the added trials."""
     if additions is None:
         return
     looks = ", ".join(f"{look.head} against {look.base}" for look in additions.looks)
@@ -345,7 +340,6 @@ def describe_additions(additions: document.Additions | None) -> Iterator[str]:
 
 
 def describe_calibration(calibration: document.CalibrationReport | None) -> Iterator[str]:
-    """Calibration from which the floors were taken."""
     if calibration is None:
         return
     rests_on = f"{counted(calibration.starts, 'start')}, {counted(calibration.trials, 'trial')}, {calibration.made_at}"
@@ -354,26 +348,29 @@ def describe_calibration(calibration: document.CalibrationReport | None) -> Iter
 
 def show_findings(section: document.Section, *, most: int | None = None) -> Iterator[Block]:
     """The reasons, then advice, MDEs and reasons for more trials under headings; at most `most` sentences each."""
-    yield _listed(section.reasons, most)
+    yield listed(section.reasons, most)
     for title, lines in (
         ("What moved", (*map(describe_move, moved_metrics(section)), *describe_paths(section))),
         ("What to do", section.advice),
         ("Minimum detectable effects", describe_mdes(section)),
         ("More trials would help", section.undecided),
     ):
-        yield Shown(title, (_listed(lines, most),))
+        yield Shown(title, (listed(lines, most),))
 
 
-def _listed(lines: Iterable[str], most: int | None) -> Bullets:
-    """The first lines, and the number of the others."""
+def listed(lines: Iterable[str], most: int | None = None) -> Bullets:
     found = tuple(lines)
     more = (f"… and {len(found) - most} more",) if most is not None and len(found) > most else ()
     return Bullets((*found[:most], *more))
 
 
 def badge_of(verdict: Verdict | None) -> Badge:
-    """The verdict as a badge; without a tone if nothing was judged."""
     return Badge(verdict_word(verdict), tone_of(verdict))
+
+
+def badge_by_name(verdict: Verdict | None) -> Badge | None:
+    """The verdict under its name in commands and files; ``None`` if nothing was judged."""
+    return None if verdict is None else Badge(verdict.value, tone_of(verdict))
 
 
 def badge_of_metric(metric: document.MetricReport, *, by_name: bool = False) -> Badge | str:
@@ -385,5 +382,4 @@ def badge_of_metric(metric: document.MetricReport, *, by_name: bool = False) -> 
 
 
 def tone_of(verdict: Verdict | None) -> Tone:
-    """The tone of a verdict; plain if nothing was judged."""
     return Tone.PLAIN if verdict in {None, Verdict.SHOWN} else Tone(verdict.tone)

@@ -1,7 +1,5 @@
 """A document as workflow commands of GitHub: an annotation on the test of each scenario that needs attention.
 
-A good verdict with unjudged metrics is a notice.
-
 Reference: GitHub's "Workflow commands"; actions/runner, ``ActionCommand.cs``.
 """
 
@@ -17,9 +15,7 @@ from pytest_ldos.show.report import words
 from pytest_ldos.show.report.document import Document, Section
 from pytest_ldos.show.report.json_text import HostReport, worst_first
 
-MOST: Final = 10
-"""Most annotations of one kind that GitHub shows for a step."""
-
+MOST: Final = 10  # most annotations of one kind that GitHub shows for a step
 _LONGEST: Final = 600
 _MOST_LINES: Final = 8
 
@@ -69,7 +65,6 @@ def _annotate(command: str, section: Section, where: str) -> str:
 
 
 def _message(section: Section) -> Iterator[str]:
-    """Changes with their segments and advice, or the reasons."""
     moved = [*map(words.describe_move, words.moved_metrics(section)), *words.describe_paths(section)]
     yield from (
         moved or section.reasons or tuple(words.describe_caveats(section)) or (words.verdict_word(section.verdict),)

@@ -27,7 +27,7 @@ from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Measurement, published_states
 from pytest_ldos.measure.trial.record import Look, to_series
-from pytest_ldos.show.report.reasons import describe_reason, describe_reasons
+from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.calibrations import calibration_of
 from tests.builders.trials import (
     FINGERPRINT,
@@ -702,7 +702,8 @@ def test_the_order_of_trials_does_not_matter(seed, order):
     shuffled = list(head.trials)
     order.shuffle(shuffled)
     one, other = compare(dataclasses.replace(head, trials=tuple(shuffled)), base), compare(head, base)
-    assert (one.verdict, describe_reasons(one.reasons)) == (other.verdict, describe_reasons(other.reasons))
+    sentences = [list(map(describe_reason, each.reasons)) for each in (one, other)]
+    assert (one.verdict, sentences[0]) == (other.verdict, sentences[1])
     for mine, yours in zip(one.comparisons, other.comparisons, strict=True):
         assert (mine.ratio, mine.low, mine.high) == pytest.approx((yours.ratio, yours.low, yours.high), rel=1e-9)
 

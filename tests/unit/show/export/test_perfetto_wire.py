@@ -12,7 +12,8 @@ from pytest_ldos.show.export.perfetto_wire import TRACE_PACKET, Packet, Track, T
 
 u64 = st.integers(0, 2**64 - 1)
 i64 = st.integers(-(2**63), 2**63 - 1)
-rows = st.lists(st.tuples(u64, st.none() | i64, st.lists(u64, max_size=3)), max_size=20)
+flow_numbers = st.lists(st.integers(1, 2**64 - 1), max_size=3)
+rows = st.lists(st.tuples(u64, st.none() | i64, flow_numbers), max_size=20)
 
 
 def read(data: bytes) -> list:
@@ -26,18 +27,13 @@ def test_many_messages_at_once(wanted):
     counts = np.array([value or 0 for _, value, _ in wanted], dtype=np.int64)
     has_count = np.array([value is not None for _, value, _ in wanted], dtype=np.bool_)
     flows = np.array([[*each, *[0] * (3 - len(each))] for _, _, each in wanted], dtype=np.uint64).reshape(-1, 3)
-    has_flow = np.array([[at < len(each) for at in range(3)] for _, _, each in wanted], dtype=np.bool_).reshape(-1, 3)
-    event = wire.join_fields(
-        [
-            wire.varint_field(TrackEvent.COUNTER_VALUE, counts, present=has_count),
-            wire.fixed64_fields(TrackEvent.FLOW_IDS, flows, has_flow),
-        ]
+    event = (
+        wire.varint_field(TrackEvent.COUNTER_VALUE, counts, present=has_count),
+        wire.fixed64_fields(TrackEvent.FLOW_IDS, flows),
     )
-    packet = wire.join_fields(
-        [
-            wire.varint_field(Packet.TIMESTAMP, np.array([time for time, _, _ in wanted], dtype=np.uint64)),
-            wire.message_field(Packet.TRACK_EVENT, event),
-        ]
+    packet = (
+        wire.varint_field(Packet.TIMESTAMP, np.array([time for time, _, _ in wanted], dtype=np.uint64)),
+        wire.message_field(Packet.TRACK_EVENT, *event),
     )
     found = [
         (
@@ -45,7 +41,7 @@ def test_many_messages_at_once(wanted):
             packet.track_event.counter_value if packet.track_event.HasField("counter_value") else None,
             list(packet.track_event.flow_ids),
         )
-        for packet in read(wire.message_field(TRACE_PACKET, packet).encoded())
+        for packet in read(wire.encoded(wire.message_field(TRACE_PACKET, *packet)))
     ]
     assert found == wanted
 
@@ -53,7 +49,7 @@ def test_many_messages_at_once(wanted):
 def test_a_message_that_is_not_present_is_nothing():
     inner = wire.varint_field(TrackEvent.TYPE, np.array([1, 2, 3]))
     event = wire.message_field(Packet.TRACK_EVENT, inner, present=np.array([True, False, True]))
-    packets = read(wire.message_field(TRACE_PACKET, event).encoded())
+    packets = read(wire.encoded(wire.message_field(TRACE_PACKET, event)))
     assert [packet.track_event.type if packet.HasField("track_event") else None for packet in packets] == [1, None, 3]
 
 

@@ -18,7 +18,7 @@ from pytest_ldos.show.report.document import Document
 from tests.builders.reports import HOSTILE, full_document, in_words, section_of
 from tests.builders.trials import noisy_set
 
-VALIDATOR = Draft202012Validator(json_text.read_schema())
+VALIDATOR = Draft202012Validator(json.loads(json_text.FILE.read_text("utf-8")))
 
 
 def judged(head, base):
@@ -31,7 +31,7 @@ def test_published_schema_matches_the_types():
 
 
 def test_the_schema_is_one():
-    Draft202012Validator.check_schema(json_text.read_schema())
+    Draft202012Validator.check_schema(json.loads(json_text.FILE.read_text("utf-8")))
 
 
 def described(part):
@@ -43,7 +43,7 @@ def described(part):
 
 
 def test_every_field_is_described():
-    descriptions = dict(described(json_text.read_schema()))
+    descriptions = dict(described(json.loads(json_text.FILE.read_text("utf-8"))))
     assert len(descriptions) > 60
     assert [name for name, text in descriptions.items() if not text] == []
 

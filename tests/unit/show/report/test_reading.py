@@ -16,7 +16,7 @@ from pytest_ldos.show.report.document import Document
 from tests.builders.reports import HOSTILE, full_document, in_words, section_of
 from tests.builders.trials import noisy_set
 
-VALIDATOR = Draft202012Validator(json_text.read_schema())
+VALIDATOR = Draft202012Validator(json.loads(json_text.FILE.read_text("utf-8")))
 
 
 @pytest.fixture

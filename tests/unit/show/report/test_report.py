@@ -45,6 +45,11 @@ from tests.builders.reports import full_document, in_words, section_of
 from tests.builders.trials import FINGERPRINT, noisy_set, taken_from, trial, trial_set
 from tests.unit.judge.gate.test_decide import on_a_cpu, replace_values
 
+
+def metric_of(section, name):
+    return next(each for each in section.metrics if each.name == name)
+
+
 HOSTILE = "\x1b[31mred\x07 [bold]x[/bold] \u202egnp.exe"
 
 
@@ -61,7 +66,7 @@ def test_a_regression_shows_all_that_is_needed_to_act():
     head, base = noisy_set(1, factors={"T1": 1.4}), noisy_set(2)
     section = section_of(head, base, notes=("trace: /somewhere/trace",))
     message = failure_of(section)
-    t1 = section.metric("T1")
+    t1 = metric_of(section, "T1")
     assert t1 is not None
     assert t1.change is not None
     change = t1.change
@@ -76,7 +81,7 @@ def test_a_regression_shows_all_that_is_needed_to_act():
 
 def test_the_spread_that_covariates_leave_is_shown():
     alone = section_of(on_a_cpu(noisy_set(1), slowness=1.0, seed=1))
-    t1, t3 = (alone.metric(name).head for name in ("T1", "T3"))
+    t1, t3 = (metric_of(alone, name).head for name in ("T1", "T3"))
     assert t1.adjusted_cv < 0.5 * t1.cv
     assert t3.adjusted_cv is None
     assert "adjusted" in text_of(alone)
@@ -86,7 +91,7 @@ def test_the_spread_that_covariates_leave_is_shown():
 def test_a_metric_that_regressed_by_failures_has_its_numbers():
     """Censored values leave an interval open above; what it says below is shown."""
     section = section_of(noisy_set(1, n=20, failures=15), noisy_set(2, n=20))
-    t1 = section.metric("T1")
+    t1 = metric_of(section, "T1")
     assert t1.verdict == "regressed"
     assert t1.change.high is None
     assert interval_of(t1.change).endswith("+∞")
@@ -94,7 +99,7 @@ def test_a_metric_that_regressed_by_failures_has_its_numbers():
 
 
 def test_an_upper_end_that_is_only_large_says_so():
-    change = section_of(noisy_set(1), noisy_set(2)).metric("T1").change
+    change = metric_of(section_of(noisy_set(1), noisy_set(2)), "T1").change
     shown = interval_of(dataclasses.replace(change, low=0.2, high=4141.75))
     assert shown == "-80.0 % … > 1000 %"
 
@@ -178,7 +183,7 @@ def at_times(seed, often):
 def test_a_change_from_zero_has_no_ratio():
     """There is no ratio, but the value is shown."""
     section = section_of(counted(1, 5.0), counted(2, 0.0))
-    metric = section.metric("retries")
+    metric = metric_of(section, "retries")
     assert metric.verdict is Verdict.REGRESSED
     assert metric.change.is_from_zero
     assert metric.change.ratio is metric.change.low is metric.change.high is metric.change.mde is None
@@ -191,9 +196,9 @@ def test_a_change_from_zero_has_no_ratio():
 
 def test_inconclusive_change_from_zero_has_no_ratio():
     section = section_of(counted(1, 0.0), counted(2, 0.0))
-    assert section.metric("retries").verdict is Verdict.PASSED
+    assert metric_of(section, "retries").verdict is Verdict.PASSED
     section = section_of(at_times(1, often=3), at_times(2, often=1))
-    assert section.metric("retries").verdict is Verdict.INCONCLUSIVE
+    assert metric_of(section, "retries").verdict is Verdict.INCONCLUSIVE
     assert "retries is inconclusive (measured from 0 to 9.00)" in section.reasons
     assert "change         from 0, interval –" in failure_of(section)
 
@@ -203,13 +208,13 @@ UNJUDGED = {"T3": 3.0}
 
 def test_unjudged_metrics_are_shown_with_the_verdict_in_every_format():
     section = section_of(*(noisy_set(seed, cv=UNJUDGED, session="one") for seed in (1, 2)))
-    beside = f"not judged here: T3 ({change_of(section.metric('T3').change)})"
+    beside = f"not judged here: T3 ({change_of(metric_of(section, 'T3').change)})"
     first, reason, *_ = text_of(section).splitlines()
     assert first == f"baseline: passed; 10 of 10 trials succeeded; {beside}"
     assert "T3 is not judged here: its MDE is" in reason
     assert summarize(section) == f"nothing moved; {beside}"
     document = compose([section])
-    assert section.metric("T3").verdict == "not_judged"
+    assert metric_of(section, "T3").verdict == "not_judged"
     assert "nothing moved; not judged here: T3" in markdown.render(document)
     assert beside in html.render(document)
     assert "not_judged" in text_of(section)
@@ -249,7 +254,7 @@ def test_a_pass_does_not_hide_a_median_three_times_as_high():
         )
 
     section = section_of(with_goals(1, 14), with_goals(2, 6))
-    assert section.metric("T1").verdict is Verdict.PASSED
+    assert metric_of(section, "T1").verdict is Verdict.PASSED
     first, *_ = text_of(section).splitlines()
     assert first == "baseline: passed; 20 of 20 trials succeeded; T1 passed with a median 3 times as high"
     (row,) = (line for line in text_of(section, 160).splitlines() if line.startswith("  T1 "))
@@ -263,7 +268,7 @@ def test_a_pass_does_not_hide_a_median_three_times_as_high():
 def test_a_change_below_zero_is_shown_without_a_ratio():
     head, base = (trial_set([trial(i, {"T2x": at + 0.1 * (i % 4)}) for i in range(12)]) for at in (-0.4, 30.0))
     section = section_of(head, base)
-    change = section.metric("T2x").change
+    change = metric_of(section, "T2x").change
     assert (change.ratio, change.low, change.high, change.is_below_zero) == (None, None, None, True)
     assert "below 0" in text_of(section)
     assert summarize(section) == "T2x below 0"
@@ -337,7 +342,7 @@ def test_a_source_that_is_no_marker_is_named_without_a_sign():
 
 def test_a_metric_of_two_sources_is_shown_as_not_comparable():
     section = section_of(approximately(1), noisy_set(2))
-    t3 = section.metric("T3")
+    t3 = metric_of(section, "T3")
     assert t3.verdict == "not_comparable"
     assert t3.base is None
     assert "not_comparable" in text_of(section)
