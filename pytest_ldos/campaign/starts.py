@@ -173,6 +173,13 @@ def machine_here(stack: StackSpec) -> dict[str, str]:
     return {"host class": host.host_class, **{f"package {name}": each for name, each in sorted(host.versions.items())}}
 
 
+def key_of(spec: ScenarioSpec) -> BaselineKey:
+    """The key of the baseline for trials made here."""
+    info = describe_stack(spec.stack)
+    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
+    return BaselineKey(info.name, host.host_class, spec.name)
+
+
 class Notes(Protocol):
     """Observer of a search."""
 

@@ -18,7 +18,7 @@ import typer
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, refuse_unknown, suggest
 from pytest_ldos.base.files import require_writable_folder, write_atomically, writing
 from pytest_ldos.cli.main import Command, Group
-from pytest_ldos.cli.say import LATEST, emit, find_trials, metric_names, say, sources_here, stores_here, terminal
+from pytest_ldos.cli.say import LATEST, emit, emit_fitted, find_trials, metric_names, say, sources_here, stores_here
 from pytest_ldos.host.checkout import is_changed, read_subjects
 from pytest_ldos.judge.baseline.history import HistoryStore, Version, build_rows
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
@@ -60,7 +60,7 @@ class Wanted:
     metric: str = ""
 
     def choose(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of these series; if there are none, names the nearest match."""
+        """Rows of these series; an unknown name is refused with the nearest one."""
         for column, value in vars(self).items():
             if value:
                 refuse_unknown([value], set(rows[column].unique()), column.replace("_", " "))
@@ -115,7 +115,6 @@ def _floor(series: MetricSeries) -> float:
 
 
 def describe_runs(store: HistoryStore, wanted: Wanted) -> pl.DataFrame:
-    """Commit, run, version and series of each set of trials."""
     columns = ("run", "started_at", "version", "commit", *KEY_COLUMNS)
     rows = store.read(columns=columns).table.select("trials", *columns).unique()
     return wanted.choose(rows)
@@ -129,7 +128,7 @@ _ANOTHER: Final = "name another folder"
 
 
 def write_site(folder: Path, shown: table.Shown, repository: str) -> Path:
-    """Writes the site, and removes pages of an earlier one, but no other file; returns its first page."""
+    """Writes the site and returns its first page; removes pages of an earlier one, but no other file."""
     from pytest_ldos.show.report.history_page import INDEX, render_site  # noqa: PLC0415 - its library is optional
 
     server, name = (os.environ.get(f"GITHUB_{each}", "") for each in ("SERVER_URL", "REPOSITORY"))
@@ -155,7 +154,6 @@ def write_site(folder: Path, shown: table.Shown, repository: str) -> Path:
 
 
 def _read_manifest(folder: Path) -> set[str]:
-    """Our files in a folder; none if there is no site yet."""
     file = folder / _MANIFEST
     try:
         document = json.loads(file.read_text("utf-8"))
@@ -216,7 +214,7 @@ def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:
 
 
 def _find_pin(runs: pl.DataFrame, name: str) -> Pin:
-    """Finds the pin named by a commit's beginning, a run's name or the identity of a set of trials."""
+    """Finds the pin named by the beginning of a commit, by a run, or by a set of trials."""
     commits = {commit for commit in runs["commit"] if commit}
     names = set(runs.filter(pl.col("version") == Version.HEAD.value)["run"])
     if name in names or name in set(runs["trials"]):
@@ -322,8 +320,6 @@ history_app.command("import", cls=Command)(import_runs)
 
 
 class Format(StrEnum):
-    """Format of trends."""
-
     TERMINAL = "terminal"
     JSON = "json"
     CSV = "csv"
@@ -373,14 +369,13 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     if form is not Format.TERMINAL:
         emit(table.render_json(shown) if form is Format.JSON else table.render_csv(shown))
         return
-    width, color = terminal()
-    if metric:
-        for number, (trend, points) in enumerate(shown):
-            if number:
-                say("")
-            emit(table.render_trend(trend, shown=points, width=width, color=color))
-    else:
-        emit(table.render_overview(trends, width=width, color=color))
+    if not metric:
+        emit_fitted(table.render_overview, trends)
+        return
+    for number, (trend, points) in enumerate(shown):
+        if number:
+            say("")
+        emit_fitted(table.render_trend, trend, shown=points)
 
 
 def _first_since(points: Collection[CommitPoint], since: str) -> int:

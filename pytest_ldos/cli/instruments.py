@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.base.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.files import field_types, require_writable_file, require_writable_folder
 from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.campaign.watching import measure_watched, to_trials
 from pytest_ldos.cli.main import parameters_of, show_parameters
 from pytest_ldos.cli.measuring import MeasuringProgress, measuring
-from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit_text, say, terminal, write_text
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit_fitted, say, write_text
 from pytest_ldos.instruments.cpu_cost.ladder import CpuCostSpec
 from pytest_ldos.instruments.latency.spec import LatencySpec
 from pytest_ldos.instruments.study import Instrument, Study
@@ -36,84 +35,21 @@ from pytest_ldos.show.report.flame import DRAWINGS
 from pytest_ldos.show.report.study import render_study_as
 
 
-@dataclass(frozen=True)
-class WatchRequest:
-    """Requested observers, and a folder for profiles and logs."""
-
-    spec: WatchSpec
-    folder: Path
-
-
-_ASKED: ContextVar[WatchRequest | None] = ContextVar("watch", default=None)
-
-
-def asked_watch() -> WatchRequest | None:
-    """The request of the running command; ``None`` if there is none."""
-    return _ASKED.get()
-
-
-def _options(
-    *,
-    profile: Annotated[
-        Path | None,
-        typer.Option(
-            "--profile", metavar="DIR", help="Profile the processes; folder for flame graph and speedscope file."
-        ),
-    ] = None,
-    profiler: Annotated[
-        ProfilerKind, typer.Option("--profiler", help="Profiler; auto is perf if permitted, else py-spy.")
-    ] = ProfilerKind.AUTO,
-    profile_rate: Annotated[
-        int, typer.Option("--profile-rate", help="Samples per second of each CPU.")
-    ] = DEFAULT_RATE_HZ,
-    syscalls: Annotated[
-        Path | None,
-        typer.Option(
-            "--syscalls", metavar="DIR", help="Count system calls (distorts all times); folder for the table."
-        ),
-    ] = None,
-) -> WatchRequest | None:
-    """See `with_watch_options`; the parameters are the options."""
-    folders = {each for each in (profile, syscalls) if each is not None}
-    if len(folders) > 1:
-        raise ConfigurationError("--profile and --syscalls name two folders", remedy="name the same for both")
-    spec = WatchSpec(
-        profile=profile is not None, profiler=profiler, rate_hz=profile_rate, syscalls=syscalls is not None
-    )
-    return WatchRequest(spec, folders.pop()) if folders else None
-
-
-def with_watch_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command of an instrument with ``--profile``, ``--profiler``, ``--profile-rate`` and ``--syscalls``."""
-
-    @wraps(command)
-    def watched(**arguments: Any) -> None:
-        mine = {name: arguments.pop(name) for name in inspect.signature(_options).parameters}
-        token = _ASKED.set(_options(**mine))
-        try:
-            command(**arguments)
-        finally:
-            _ASKED.reset(token)
-
-    show_parameters(watched, [*parameters_of(command), *parameters_of(_options)])
-    return watched
-
-
-ParquetOption = Annotated[Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")]
-RecordOption = Annotated[
-    Path | None,
-    typer.Option("--record", help="File for the rounds, to compare with others by ldos compare."),
-]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """Requested outputs of a study: a file in the format of its name (or ``None`` to print it), tables, and rounds."""
+    """Requested outputs of a study, and how to watch its processes.
+
+    Attributes:
+        output: a file; ``None`` to print.
+        watched: folder for profiles and logs; ``None`` without them.
+    """
 
     kind: Format
     output: Path | None
-    parquet: Path | None = None
-    record: Path | None = None
+    parquet: Path | None
+    record: Path | None
+    watch: WatchSpec
+    watched: Path | None
 
     @classmethod
     def of(
@@ -121,56 +57,78 @@ class Outputs:
         *,
         output: OutputOption = None,
         output_format: FormatOption = None,
-        parquet: ParquetOption = None,
-        record: RecordOption = None,
+        parquet: Annotated[
+            Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")
+        ] = None,
+        record: Annotated[
+            Path | None, typer.Option("--record", help="File for the rounds, to compare with others by ldos compare.")
+        ] = None,
+        profile: Annotated[
+            Path | None,
+            typer.Option(
+                "--profile", metavar="DIR", help="Profile the processes; folder for flame graph and speedscope file."
+            ),
+        ] = None,
+        profiler: Annotated[
+            ProfilerKind, typer.Option("--profiler", help="Profiler; auto is perf if permitted, else py-spy.")
+        ] = ProfilerKind.AUTO,
+        profile_rate: Annotated[
+            int, typer.Option("--profile-rate", help="Samples per second of each CPU.")
+        ] = DEFAULT_RATE_HZ,
+        syscalls: Annotated[
+            Path | None,
+            typer.Option(
+                "--syscalls", metavar="DIR", help="Count system calls (distorts all times); folder for the table."
+            ),
+        ] = None,
     ) -> Outputs:
         """Refuses, before measuring, outputs that could not be written; the parameters are options."""
+        folders = {each for each in (profile, syscalls) if each is not None}
+        if len(folders) > 1:
+            raise ConfigurationError("--profile and --syscalls name two folders", remedy="name the same for both")
         for file in (output, record):
             if file is not None:
                 require_writable_file(file)
         if parquet is not None:
             require_writable_folder(parquet)
-        return cls(kind=choose_format(output_format, output), output=output, parquet=parquet, record=record)
+        return cls(
+            kind=choose_format(output_format, output),
+            output=output,
+            parquet=parquet,
+            record=record,
+            watch=WatchSpec(
+                profile=profile is not None, profiler=profiler, rate_hz=profile_rate, syscalls=syscalls is not None
+            ),
+            watched=next(iter(folders), None),
+        )
 
 
 def run_instrument(instrument: Instrument, spec: object, outputs: Outputs) -> Study:
     """Measures while holding the machine, and outputs the result; an empty study ends with 11."""
     progress = MeasuringProgress(1, name=instrument.name)
+    measure = partial(instrument.measure, spec, progress)
     with measuring(kept="nothing is kept"):
-        able = instrument.available(spec)
-        if not able.ok:
-            raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
-        asked = asked_watch()
+        instrument.available(spec).demand("cannot measure: ")
         with progress.shown():
-            if asked is None:
-                study = instrument.measure(spec, progress)
+            if outputs.watched is None:
+                study = measure()
             else:
-                measure = partial(instrument.measure, spec, progress)
-                study = measure_watched(asked.spec, asked.folder, DRAWINGS, measure)
-        emit_study(study, outputs)
+                study = measure_watched(outputs.watch, outputs.watched, DRAWINGS, measure)
+        emit_fitted(render_study_as, study, outputs.kind, output=outputs.output)
+        for file in () if outputs.parquet is None else write_study_tables(study, outputs.parquet):
+            say(f"table: {file}", err=True)
+        if outputs.record is not None:
+            write_text(encode_trials(to_trials(study)), outputs.record, what="rounds", err=True)
     if study.rounds and all(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
     return study
-
-
-def emit_study(study: Study, outputs: Outputs) -> None:
-    """Prints or writes a study."""
-    width, color = terminal()
-    is_shown = outputs.output is None
-    emit_text(lambda: render_study_as(study, outputs.kind, width=width, color=color and is_shown), outputs.output)
-    if outputs.parquet is not None:
-        for file in write_study_tables(study, outputs.parquet):
-            say(f"table: {file}", err=True)
-    if outputs.record is not None:
-        write_text(encode_trials(to_trials(study)), outputs.record)
-        say(f"rounds: {outputs.record}", err=True)
 
 
 Spec = TypeVar("Spec")
 
 
 def takes_settings(kind: type[Spec]) -> Callable[[Callable[[Spec, Outputs], None]], Callable[..., None]]:
-    """Makes a command from a function of a spec and outputs; its options are the spec's fields and the outputs.
+    """Makes a command from a function of a spec and outputs: the fields of the spec are options.
 
     In the spec, paths are texts, and ``""`` is none.
     """
@@ -179,12 +137,12 @@ def takes_settings(kind: type[Spec]) -> Callable[[Callable[[Spec, Outputs], None
     def decorate(command: Callable[[Spec, Outputs], None]) -> Callable[..., None]:
         @wraps(command)
         def run(**given: Any) -> None:
-            outputs = {name: given.pop(name) for name in inspect.signature(Outputs.of).parameters}
+            outputs = Outputs.of(**{name: given.pop(name) for name in inspect.signature(Outputs.of).parameters})
             spec = kind(**{name: str(value or "") if name in paths else value for name, value in given.items()})
-            command(spec, Outputs.of(**outputs))
+            command(spec, outputs)
 
         show_parameters(run, [*_settings(kind), *parameters_of(Outputs.of)])
-        return with_watch_options(run)
+        return run
 
     return decorate
 

@@ -74,7 +74,6 @@ class Command(TyperCommand):
         return super().parse_args(ctx, list(_each_with_its_option(args, greedy)))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """``BASE HEAD``, ``[RUN]``, ``TRACE…``."""
         arguments = _parameters(self, ctx, "argument")
         return ["[OPTIONS]", *(_name(each) if each.required else f"[{_name(each)}]" for each in arguments)]
 
@@ -83,8 +82,6 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands, shown in their panels."""
-
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return ["[OPTIONS]", "COMMAND [ARGS]..."]
 
@@ -93,7 +90,7 @@ class Group(TyperGroup):
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Lists commands of all panels with aligned columns."""
+        """Lists the commands of all panels in the same columns."""
         width = max(map(len, self.commands), default=0)
         panels: dict[str, list[tuple[str, str]]] = {}
         for name, each in self.commands.items():
@@ -151,7 +148,6 @@ def name_values(app: typer.Typer) -> None:
 
 
 def callbacks_of(app: typer.Typer) -> Iterator[Callable[..., Any]]:
-    """The functions of all commands of an app and its subcommands."""
     own = [each.callback for each in app.registered_commands]
     own += [app.registered_callback.callback] if app.registered_callback else []
     yield from (each for each in own if each is not None)
@@ -175,7 +171,6 @@ def _name(argument: Any) -> str:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Parameters of a function with their annotations resolved."""
     hints = get_type_hints(function, include_extras=True)
     return [each.replace(annotation=hints[each.name]) for each in inspect.signature(function).parameters.values()]
 

@@ -87,7 +87,7 @@ class Job:
     """Settings of a measurement, checked.
 
     Attributes:
-        commit, base: full names; `base` is empty for the stored baseline.
+        base: a full name; empty for the stored baseline.
         is_recorded: True to record the commit as the baseline.
         tools: root of the checkout of pytest-ldos; ``None`` if it is the project itself.
         bin: folder of python and ldos; ``None`` to make environments.
@@ -239,7 +239,6 @@ def _is_sourced(environment: Mapping[str, str]) -> bool:
 
 
 def _ros2_setup() -> Path | None:
-    """The setup script of the newest ROS 2 in /opt/ros."""
     return max(_ROOT.glob("opt/ros/*/setup.sh"), default=None)
 
 
@@ -256,7 +255,6 @@ class _CannotMeasure(Exception):
 
 
 def _sourced(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment after a shell has sourced a script."""
     say(f"sourcing {script}")
     text = _output("sh", "-c", _DUMP, "sh", script, sys.executable, environment=environment)
     if text is None:
@@ -357,7 +355,6 @@ def export_traces(programs: Path) -> None:
 
 
 def pack() -> None:
-    """See the module: ``pack``."""
     packed = _RESULTS / "packed"
     _remove(packed)
     packed.mkdir(parents=True)
@@ -423,7 +420,6 @@ def measure(job: Job) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the command; returns its exit code."""
     given = [*arguments]
     try:
         if not given:

@@ -1,4 +1,4 @@
-"""``ldos export | profile``, and shared parts of commands on traces: arguments, and the model of selected processes."""
+"""``ldos export | profile``, and what commands on traces share: arguments, and the model of selected processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.cli.main import Command, Group
 from pytest_ldos.cli.measuring import Steps, step_bar, trace_bar
-from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, say, terminal, write_text
+from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, emit_fitted, say, write_text
 from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
 from pytest_ldos.fleet.tasks import InProcess
 from pytest_ldos.fleet.traces import SKIP_OPTION, Found, Request, TraceSummary, find_traces
@@ -47,8 +47,6 @@ from pytest_ldos.trace.flow.build import build_flow
 
 
 class OnCorrupt(StrEnum):
-    """Action for a damaged trace."""
-
     REFUSE = "refuse"
     SKIP = "skip"
 
@@ -165,8 +163,7 @@ def analyze_many(
             found[summary.trace] = summary
             step()
     summaries = [found[each.name] for each in traces]
-    width, color = terminal()
-    emit(render_fleet(summaries, width=width, color=color, whole=whole))
+    emit_fitted(render_fleet, summaries, whole=whole)
     if output is not None:
         with writing(output, otherwise=ANOTHER_OUTPUT):
             write_fleet(summaries, output)
@@ -176,8 +173,6 @@ def analyze_many(
 
 
 class Format(StrEnum):
-    """Format of an exported trace."""
-
     PERFETTO = "perfetto"
     PARQUET = "parquet"
 
@@ -315,8 +310,7 @@ def show(
     else:
         endings = f"{flame.SVG}, {_JSON}, {_FOLDED}"
         raise ConfigurationError(f"{output} has no format of a profile", remedy=f"let it end with {endings}")
-    write_text(text, output)
-    say(f"profile: {output}")
+    write_text(text, output, what="profile")
 
 
 @profile_app.command(cls=Command)
@@ -335,12 +329,10 @@ def diff(
     for line in (*flame.describe_noise(difference), *flame.describe_changes(difference)):
         say(line)
     if output is not None:
-        write_text(flame.render_flame_difference(difference, f"{base} → {head}"), output)
-        say(f"profile: {output}")
+        write_text(flame.render_flame_difference(difference, f"{base} → {head}"), output, what="profile")
 
 
 def _parts(place: Path) -> list[profiles.FoldedStacks]:
-    """A profile for each start."""
     if not place.is_dir():
         return [profiles.read_folded(place)]
     files = sorted(place.glob(f"*{_FOLDED}"))

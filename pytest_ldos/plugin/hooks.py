@@ -134,8 +134,6 @@ def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Calla
 
 
 def _load_fixture(kind: str, text: str) -> Any:
-    """A fixture for one load; settings default to the scenario's."""
-
     def load(
         request: pytest.FixtureRequest, ldos_stack: ScenarioRun
     ) -> Callable[..., AbstractContextManager[RunningLoad]]:

@@ -52,7 +52,6 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
 
 
 def read_settings(config: pytest.Config, environment: Mapping[str, str], found: Path | None) -> Sources:
-    """Reads all settings, with the project's file if one was found; an error in them is a usage error."""
     from pytest_ldos.base.errors import ConfigurationError
     from pytest_ldos.plugin.messages import usage_error
     from pytest_ldos.scenario.fields import parse_value
@@ -82,7 +81,7 @@ _MARKS_OF_A_ROOT: Final = (
 
 
 def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping[str, str]) -> None:
-    """Refuses a value after a space that led pytest to another root; with the same root, it is harmless."""
+    """Refuses a value after a space that led pytest to another root."""
     if config.known_args_namespace.inifilename:
         return
     found = config.rootpath if config.inipath is None else config.inipath.parent
@@ -155,12 +154,11 @@ def marks_of(node: pytest.Item) -> Iterator[pytest.Mark]:
 
 
 def makes_tests(metafunc: pytest.Metafunc) -> bool:
-    """True if measuring tests are made from a test function."""
     return measures(metafunc) or metafunc.definition.get_closest_marker(SWEEP_MARK) is not None
 
 
 def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
-    """All marks and their descriptions; those of the scenarios are given by name."""
+    """All marks with their descriptions; those of the scenarios are given by name."""
     measures_as = "the fixture ldos_study measures as 'ldos {}' does"
     return {
         **{f"{name}{_KEYWORDS}": f"scenario of pytest-ldos: {text}" for name, text in scenarios.items()},

@@ -27,7 +27,7 @@ _SETS: Final = "sets of trials"
 
 
 class HistoryWriter:
-    """The history of one session; does nothing without one. If it could not be written, `fault` has the reason."""
+    """The history of one session, if one is set; `fault` is the reason if it could not be written."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._settings, self._record, self._ledger = parts
@@ -37,12 +37,10 @@ class HistoryWriter:
 
     @property
     def _directory(self) -> Path | None:
-        """The folder of the history; ``None`` without one."""
         given = self._settings.value("history")
         return None if given is None else self._settings.root / given
 
     def require_writable(self) -> None:
-        """Refuses the session, before measuring, if the history cannot be written."""
         if self._directory is None:
             return
         from pytest_ldos.judge.baseline.history import HistoryStore
@@ -78,7 +76,6 @@ class HistoryWriter:
             self.fault = str(error) if isinstance(error, LdosError | OSError) else f"{type(error).__name__}: {error}"
 
     def summary(self) -> Iterator[str]:
-        """Lines on added and omitted trials, and on errors."""
         for reason, count in Counter(self._left_out).items():
             yield f"history: {counted(count, _SET, _SETS)} not added: {reason}"
         if self._added:
@@ -92,7 +89,7 @@ _JOB_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 
 def refuse_unavailable(files: Sequence[Path]) -> None:
-    """Refuses, before measuring, a format whose library is missing."""
+    """Refuses, before measuring, a page whose libraries are missing."""
     if not any(file.suffix == ".html" for file in files):
         return
     from pytest_ldos.show.page.formats import Format, require_format
@@ -104,7 +101,7 @@ def refuse_unavailable(files: Sequence[Path]) -> None:
 
 
 class Outputs:
-    """The outputs of one session. A failed output is reported in the summary, and does not affect the others."""
+    """The outputs of one session; one that fails is reported in the summary and does not affect the others."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._settings, self._record, self._ledger = parts
@@ -113,7 +110,7 @@ class Outputs:
         self.is_whole = True
 
     def require_writable(self) -> None:
-        """Refuses the session, before measuring, if an output cannot be written; creates the folders of files."""
+        """Refuses, before measuring, outputs that cannot be written; makes their folders."""
         if self._settings.config.option.collectonly:
             return
 
@@ -141,7 +138,6 @@ class Outputs:
         self.is_whole = self.is_whole and not self._history.fault
 
     def _try(self, what: str, write: Callable[[], str]) -> None:
-        """Writes an output; keeps the line on its location, or the reason of a failure."""
         try:
             self._lines.append(write())
         except Exception as error:  # noqa: BLE001 - after any error in one, the others are still written
@@ -167,7 +163,6 @@ class Outputs:
         return [self._settings.folder / file for file in self._settings.value("report")]
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the table of each scenario, and the locations of the outputs."""
         ledger, runs = self._ledger, self._record.runs
         if not runs and not ledger.sections and not ledger.refused:
             return
@@ -194,8 +189,7 @@ class Outputs:
             write_line(reporter, line)
 
     def _describe_runs(self, *, is_verbose: bool) -> Iterator[str]:
-        """Lines on trials that were not completed or judged, on durations, and on folders, also those deleted."""
-        from pytest_ldos.measure.trial.artifacts import enforce_disk_limit
+        """Lines on unfinished and unjudged trials, durations, folders, and deleted traces."""
         from pytest_ldos.measure.trial.rig import describe_durations
 
         for run in self._record.runs:
@@ -213,12 +207,11 @@ class Outputs:
         if folder is not None and folder.exists():
             yield f"results: {folder}"
             yield from self._history.summary()
-            for dropped in enforce_disk_limit(settings.output, limit_bytes=settings.traces_limit_bytes, keep=folder):
+            for dropped in settings.enforce_disk_limit(folder):
                 yield f"deleted to stay within {settings.value('traces_limit_mb')} MB: {dropped}"
 
 
 def _write_report(document: Document, file: Path) -> str:
-    """Writes a report in the format of its suffix; returns a line on its location."""
     from pytest_ldos.show.page.formats import format_of
     from pytest_ldos.show.report.json_text import render_as
 
@@ -227,7 +220,6 @@ def _write_report(document: Document, file: Path) -> str:
 
 
 def _append_job_summary(document: Document) -> str:
-    """Appends the report to the summary of the present workflow job; returns a line on it."""
     file = os.environ.get(_JOB_SUMMARY, "")
     if not file:
         return f"no job summary: {_JOB_SUMMARY} is not set (this is not a job of a GitHub workflow)"

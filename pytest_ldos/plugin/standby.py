@@ -33,9 +33,6 @@ class Standby:
 
     The session has the settings of its tests' project. They are read before collection if the command-line arguments
     lead to a project, and otherwise when its first test file is found.
-
-    Attributes:
-        session: ``None`` until it is requested.
     """
 
     KEY: ClassVar[pytest.StashKey[Standby]] = pytest.StashKey()
@@ -92,13 +89,12 @@ class Standby:
         return self.session
 
     def header(self) -> list[str]:
-        """Lines on the measurements of the session."""
         return [] if self.session is None else [*self.session.header(), *filter(None, [self._refusal])]
 
     def _settle(self, items: list[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Passes the measuring tests, and those asked for (even if other plugins deselected them), to their session.
+        """Passes the measuring tests, and those asked for, to their session.
 
-        Tests of several projects, or with one baseline, are refused; if only listed, the header has the reason.
+        Refuses tests of several projects, or with one baseline; if tests are only listed, the header has the reason.
         """
         measuring = [item for item in items if options.measures(item)]
         if measuring:
@@ -135,7 +131,6 @@ class Standby:
         return self._config.getoption(f"ldos_{_CONFIG.name}") is not None or _CONFIG.variable in self._environment
 
     def _file_for(self, test_file: Path) -> Path | None:
-        """The settings file of a test's project."""
         return self._files_of_arguments[0] if self._names_settings else self._search(test_file.parent)
 
     def _search(self, place: Path) -> Path | None:
@@ -151,7 +146,6 @@ class Standby:
         return self._found[place]
 
     def _made(self, file: Path | None) -> MeasuringSession:
-        """Creates the session with the settings of one project, and registers its marks."""
         if file not in self._sessions:
             from pytest_ldos.plugin.options import read_settings
             from pytest_ldos.plugin.outputs import refuse_unavailable
@@ -197,7 +191,7 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Records the tests that run in this process, and lets a measuring test be set up only once."""
+        """Lets a measuring test be set up only once."""
         self._running = item
         self._set_up.add(item.nodeid)
         if self.session is None:
@@ -207,7 +201,6 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-        """Lets the function of a measuring test run only once."""
         if self.session is None:
             return (yield)
         with self.session.once(pyfuncitem, "call"):
@@ -224,7 +217,6 @@ class Standby:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Records the tests without a verdict from a pytest-xdist worker."""
         unjudged = getattr(node, "workeroutput", {}).get(options.UNJUDGED_OUTPUT)
         if unjudged:
             (self.session or self.wake()).enter_unjudged(unjudged)
@@ -262,7 +254,7 @@ class Standby:
 
 
 class _SilentConfig:
-    """pytest's config with a hook for deselected tests that reaches no plugin."""
+    """pytest's config, whose hook for deselected tests reaches no plugin."""
 
     hook = SimpleNamespace(pytest_deselected=lambda items: None)
 
@@ -283,7 +275,6 @@ def _asked_for(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pyte
 
 
 def _led_apart(tests: Mapping[Path | None, str]) -> str:
-    """The refusal of tests of several projects, by settings file."""
     led = "; ".join(f"{test} to {file or 'no settings file'}" for file, test in tests.items())
     return (
         f"tests of one run lead to different settings: {led}"
@@ -292,11 +283,10 @@ def _led_apart(tests: Mapping[Path | None, str]) -> str:
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:
-    """The measuring session, created on the first request."""
     return config.stash[Standby.KEY].wake()
 
 
 def awake_session(config: pytest.Config) -> MeasuringSession | None:
-    """The measuring session, if it was requested; there is none after a usage error."""
+    """The session if it was requested; there is none after a usage error."""
     standby = config.stash.get(Standby.KEY, None)
     return None if standby is None else standby.session

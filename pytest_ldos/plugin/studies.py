@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.plugin.ledger import refuse_head
 from pytest_ldos.plugin.messages import add_section, fail_with, named_faults, skip_with, warn_of
@@ -35,7 +35,7 @@ FEWEST_ROUNDS: Final = 4
 
 
 class MeasuredStudy:
-    """The results of an instrument in a test: the study as shown, and its rounds (`trials`) as judged."""
+    """The results of an instrument in a test, as shown (`study`) and as judged (`trials`)."""
 
     def __init__(self, study: Study, trials: TrialSet, gate: Gate) -> None:
         self.study = study
@@ -51,8 +51,6 @@ class MeasuredStudy:
 
 
 class _Progress:
-    """Reports each step on a line; see `instruments.instrument.Progress`."""
-
     def __init__(self, config: pytest.Config, name: str) -> None:
         from pytest_ldos.plugin.progress import Progress
 
@@ -70,7 +68,6 @@ class _Progress:
 
 
 def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
-    """Measures with the instrument of a test's mark."""
     session, item = session_of(request.config), request.node
     instrument, spec, name = _requested(item)
     try:
@@ -105,9 +102,7 @@ def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, 
     session, item = session_of(request.config), request.node
     record, watch = session.record, session.settings.watch_spec
     progress = _Progress(request.config, instrument.name)
-    able = instrument.available(spec)
-    if not able.ok:
-        raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
+    instrument.available(spec).demand("cannot measure: ")
     with session.holding_machine(item, progress.announce):
         if watch.is_asked:
             place = record.new_folder(f"{instrument.name}-{FOLDER}").path
@@ -170,9 +165,9 @@ class Launch:
 
 
 def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
-    """Recorded launches, which end with their test or module; the settings decide if their trace is kept."""
+    """Recorded launches, which end with their test or module."""
     from pytest_ldos.launching import RecordedLaunch, launch_available
-    from pytest_ldos.measure.trial.artifacts import drop_folder, enforce_disk_limit
+    from pytest_ldos.measure.trial.artifacts import drop_folder
 
     available = launch_available()
     if not available.ok:
@@ -196,6 +191,6 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
                 keep is KeepTraces.FAILED and session.ledger.has_failed(node.nodeid)
             ):
                 drop_folder(folder)
-            enforce_disk_limit(settings.output, limit_bytes=settings.traces_limit_bytes, keep=folder.path.parent)
+            settings.enforce_disk_limit(folder.path.parent)
     if recorded.survivors:
         warn_of(f"launch left processes behind, which were ended: {', '.join(recorded.survivors)}")

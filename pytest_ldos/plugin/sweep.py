@@ -43,7 +43,6 @@ class Sweeps:
 
     @property
     def results(self) -> SweepResults:
-        """The results of cells, created on the first request."""
         if self._results is None:
             from pytest_ldos.plugin.sweep_results import SweepResults
 
@@ -72,7 +71,7 @@ class Sweeps:
         metafunc.parametrize(options.CELL_FIXTURE, cells, ids=[cell.id for cell in cells], indirect=True)
 
     def put_in_order(self, items: list[pytest.Item]) -> None:
-        """Puts cells in running order, and refuses invalid ones before measuring."""
+        """Puts cells in running order; refuses invalid ones before measuring."""
         for item in (each for each in items if cell_of(each) is not None):
             try:
                 in_cell(item, self._settings.scenario_of(item))
@@ -104,7 +103,7 @@ class Sweeps:
         skip_with(f"measured before: {found.summary}")
 
     def attach_result(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Attaches a cell's result, that of its first start, to the last report of its test."""
+        """Attaches the result of a cell's first start to the last report of its test."""
         cell = cell_of(item)
         if cell is None or item.nodeid in self._ledger.refused:
             return

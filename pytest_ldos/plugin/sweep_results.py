@@ -54,7 +54,12 @@ _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a cell's test in an earlier session: a message if it failed, and a summary in one or two words."""
+    """The end of a cell's test in an earlier session.
+
+    Attributes:
+        message: why it failed; empty if it did not.
+        summary: one or two words.
+    """
 
     verdict: str
     message: str
@@ -67,8 +72,6 @@ class Outcome:
 
 
 class SweepResults:
-    """The results of a session's cells."""
-
     def __init__(self, parts: SessionParts) -> None:
         self._settings, self._record, self._ledger = parts
         self._folders: dict[tuple[str, str], SweepFolder] = {}
@@ -88,7 +91,6 @@ class SweepResults:
         }
 
     def encode(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> str:
-        """Encodes a test's result with its sweep's identity as JSON."""
         runs = self._record.runs_of(item.nodeid)
         sets = [trials for run in runs for trials in run.trial_sets]
         verdicts = self._ledger.verdicts_of(item.nodeid)
@@ -121,7 +123,7 @@ class SweepResults:
         return self.identify(item, cell, start=encode_start(record))
 
     def identify(self, item: pytest.Item, cell: SweepCell, **more: Any) -> str:
-        """Encodes the identity of a cell's sweep, and more about the cell, as JSON."""
+        """Encodes a cell's sweep, and more about the cell, as JSON."""
         definition = self._definition_of(item, cell)
         found = {"name": definition.name, "digest": definition.key.digest, "definition": definition.to_plain()}
         return json.dumps({**found, **more})
@@ -135,7 +137,7 @@ class SweepResults:
 
     @cached_property
     def done(self) -> dict[str, dict[str, Any]]:
-        """Outcomes by sweep and completed cell, of the newest sweep of each name in this version; read once.
+        """Completed cells of the newest sweep of each name in this version, by sweep and cell; read once.
 
         Cells that could not be measured or read are tried again.
         """
@@ -171,7 +173,7 @@ class SweepResults:
         return f"[{len(folder.files())}/{len(outline.cells)}] {describe_cell(report.cells[0], shown_metrics(report))}"
 
     def recall(self, sweep: str) -> None:
-        """Includes a previously measured sweep, so that it is shown at the end even if all its cells are complete."""
+        """Shows an earlier sweep at the end even if no cell is measured."""
         self._ledger.is_answered = True
         document = json.loads(sweep)
         self._folder(document["name"], document["digest"], document["definition"])
@@ -186,7 +188,6 @@ class SweepResults:
         return self._folders[name, digest]
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the table of each sweep, and writes its reports."""
         for damaged in self._damaged:
             write_line(reporter, f"damaged, set aside: {damaged}", yellow=True)
         writer = reporter._tw  # noqa: SLF001 - pytest's own summaries use it for the width
@@ -201,7 +202,6 @@ class SweepResults:
                 write_line(reporter, f"no report of the sweep: {error}")
 
     def _write(self, report: SweepReport, folder: SweepFolder) -> str:
-        """Writes the reports of a sweep; returns a line on their location."""
         has_page = all(map(find_spec, HTML_PACKAGES))
         files = [folder.path / "report.json", *([folder.path / "report.html"] if has_page else [])]
         for file in files:

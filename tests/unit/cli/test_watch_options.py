@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 import typer
@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import MODULES
-from pytest_ldos.cli.instruments import Outputs, RecordOption, asked_watch, run_instrument, with_watch_options
-from pytest_ldos.cli.say import FormatOption, OutputOption
+from pytest_ldos.cli.instruments import Outputs, run_instrument, takes_settings
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.instruments.study import Instrument
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import judge_alone
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.scenario.fields import described
 from pytest_ldos.scenario.model import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
 from tests.builders.busy import busy_process, run_for
@@ -34,8 +34,17 @@ def measure(spec, progress):
     return study()
 
 
+@dataclass(frozen=True)
+class SteadySpec:
+    size: int = field(default=1, metadata=described("Bytes of a message."))
+
+
 INSTRUMENT = Instrument(
-    name="steady", spec=dict, quantities=(HALF_TRIP, RATE), available=lambda spec: Availability(True), measure=measure
+    name="steady",
+    spec=SteadySpec,
+    quantities=(HALF_TRIP, RATE),
+    available=lambda spec: Availability(True),
+    measure=measure,
 )
 app = typer.Typer()
 
@@ -45,23 +54,17 @@ def main() -> None: ...
 
 
 @app.command()
-@with_watch_options
-def steady(
-    *,
-    size: Annotated[int, typer.Option(help="Bytes of a message.")] = 1,
-    kind: FormatOption = None,
-    output: OutputOption = None,
-    record: RecordOption = None,
-) -> None:
+@takes_settings(SteadySpec)
+def steady(spec: SteadySpec, outputs: Outputs) -> None:
     """Measure."""
-    run_instrument(INSTRUMENT, {"size": size}, Outputs.of(output=output, output_format=kind, record=record))
+    run_instrument(INSTRUMENT, spec, outputs)
 
 
 @app.command()
-@with_watch_options
-def asked() -> None:
+@takes_settings(SteadySpec)
+def asked(spec: SteadySpec, outputs: Outputs) -> None:
     """The request."""
-    typer.echo(repr(asked_watch()))
+    typer.echo(repr((outputs.watch, outputs.watched)))
 
 
 def run(*arguments: object) -> str:
@@ -85,14 +88,13 @@ def test_watch_options_are_added_to_the_commands_own():
 
 
 def test_nothing_is_watched_unasked():
-    assert run("asked").strip() == "None"
+    assert run("asked").strip() == repr((WatchSpec(), None))
 
 
-def test_watch_request_is_available_while_the_command_runs(tmp_path):
+def test_watch_request_reaches_the_command(tmp_path):
     said = run("asked", "--profile", tmp_path, "--profiler", "py-spy", "--profile-rate", 50)
     spec = WatchSpec(profile=True, profiler=ProfilerKind.PY_SPY, rate_hz=50)
-    assert said.strip() == f"WatchRequest(spec={spec!r}, folder={Path(tmp_path)!r})"
-    assert asked_watch() is None
+    assert said.strip() == repr((spec, Path(tmp_path)))
 
 
 def test_two_folders_are_refused(tmp_path):
