@@ -17,7 +17,7 @@ import typer
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, refuse_unknown, suggest
 from pytest_ldos.base.files import require_writable_folder, write_atomically, writing
-from pytest_ldos.cli.main import Command, Group
+from pytest_ldos.cli.main import Command, make_group
 from pytest_ldos.cli.say import LATEST, emit, emit_fitted, find_trials, metric_names, say, sources_here, stores_here
 from pytest_ldos.host.checkout import is_changed, read_subjects
 from pytest_ldos.judge.baseline.history import HistoryStore, Version, build_rows
@@ -313,7 +313,7 @@ def _saved_with(file: Path) -> Iterator[_Saved]:
         yield _Saved(run, Version.BASE, read_trials(base))
 
 
-history_app = typer.Typer(cls=Group, rich_markup_mode=None, invoke_without_command=True)
+history_app = make_group(invoke_without_command=True)
 history_app.command(cls=Command)(pin)
 history_app.command(cls=Command)(unpin)
 history_app.command("import", cls=Command)(import_runs)

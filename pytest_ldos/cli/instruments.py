@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -30,119 +29,94 @@ from pytest_ldos.scenario.fields import described_fields
 from pytest_ldos.scenario.model import WatchSpec
 from pytest_ldos.scenario.words import DEFAULT_RATE_HZ, ProfilerKind
 from pytest_ldos.show.export.parquet import write_study_tables
-from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.flame import DRAWINGS
 from pytest_ldos.show.report.study import render_study_as
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outputs:
-    """Requested outputs of a study, and how to watch its processes.
+def run_instrument(  # noqa: PLR0913 - one a command-line option
+    instrument: Instrument,
+    spec: object,
+    *,
+    output: OutputOption = None,
+    output_format: FormatOption = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", help="File for the rounds, to compare with others by ldos compare.")
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile", metavar="DIR", help="Profile the processes; folder for flame graph and speedscope file."
+        ),
+    ] = None,
+    profiler: Annotated[
+        ProfilerKind, typer.Option("--profiler", help="Profiler; auto is perf if permitted, else py-spy.")
+    ] = ProfilerKind.AUTO,
+    profile_rate: Annotated[
+        int, typer.Option("--profile-rate", help="Samples per second of each CPU.")
+    ] = DEFAULT_RATE_HZ,
+    syscalls: Annotated[
+        Path | None,
+        typer.Option(
+            "--syscalls", metavar="DIR", help="Count system calls (distorts all times); folder for the table."
+        ),
+    ] = None,
+) -> Study:
+    """Measures while holding the machine, and outputs the result; an empty study ends with 11.
 
-    Attributes:
-        output: a file; ``None`` to print.
-        watched: folder for profiles and logs; ``None`` without them.
+    Refuses, before measuring, outputs that could not be written. The keyword arguments are options of each command.
     """
-
-    kind: Format
-    output: Path | None
-    parquet: Path | None
-    record: Path | None
-    watch: WatchSpec
-    watched: Path | None
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        output: OutputOption = None,
-        output_format: FormatOption = None,
-        parquet: Annotated[
-            Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")
-        ] = None,
-        record: Annotated[
-            Path | None, typer.Option("--record", help="File for the rounds, to compare with others by ldos compare.")
-        ] = None,
-        profile: Annotated[
-            Path | None,
-            typer.Option(
-                "--profile", metavar="DIR", help="Profile the processes; folder for flame graph and speedscope file."
-            ),
-        ] = None,
-        profiler: Annotated[
-            ProfilerKind, typer.Option("--profiler", help="Profiler; auto is perf if permitted, else py-spy.")
-        ] = ProfilerKind.AUTO,
-        profile_rate: Annotated[
-            int, typer.Option("--profile-rate", help="Samples per second of each CPU.")
-        ] = DEFAULT_RATE_HZ,
-        syscalls: Annotated[
-            Path | None,
-            typer.Option(
-                "--syscalls", metavar="DIR", help="Count system calls (distorts all times); folder for the table."
-            ),
-        ] = None,
-    ) -> Outputs:
-        """Refuses, before measuring, outputs that could not be written; the parameters are options."""
-        folders = {each for each in (profile, syscalls) if each is not None}
-        if len(folders) > 1:
-            raise ConfigurationError("--profile and --syscalls name two folders", remedy="name the same for both")
-        for file in (output, record):
-            if file is not None:
-                require_writable_file(file)
-        if parquet is not None:
-            require_writable_folder(parquet)
-        return cls(
-            kind=choose_format(output_format, output),
-            output=output,
-            parquet=parquet,
-            record=record,
-            watch=WatchSpec(
-                profile=profile is not None, profiler=profiler, rate_hz=profile_rate, syscalls=syscalls is not None
-            ),
-            watched=next(iter(folders), None),
-        )
-
-
-def run_instrument(instrument: Instrument, spec: object, outputs: Outputs) -> Study:
-    """Measures while holding the machine, and outputs the result; an empty study ends with 11."""
+    watched = {each for each in (profile, syscalls) if each is not None}
+    if len(watched) > 1:
+        raise ConfigurationError("--profile and --syscalls name two folders", remedy="name the same for both")
+    watch = WatchSpec(
+        profile=profile is not None, profiler=profiler, rate_hz=profile_rate, syscalls=syscalls is not None
+    )
+    for file in (output, record):
+        if file is not None:
+            require_writable_file(file)
+    if parquet is not None:
+        require_writable_folder(parquet)
+    kind = choose_format(output_format, output)
     progress = MeasuringProgress(1, name=instrument.name)
     measure = partial(instrument.measure, spec, progress)
     with measuring(kept="nothing is kept"):
         instrument.available(spec).demand("cannot measure: ")
         with progress.shown():
-            if outputs.watched is None:
-                study = measure()
-            else:
-                study = measure_watched(outputs.watch, outputs.watched, DRAWINGS, measure)
-        emit_fitted(render_study_as, study, outputs.kind, output=outputs.output)
-        for file in () if outputs.parquet is None else write_study_tables(study, outputs.parquet):
+            study = measure_watched(watch, watched.pop(), DRAWINGS, measure) if watched else measure()
+        emit_fitted(render_study_as, study, kind, output=output)
+        for file in () if parquet is None else write_study_tables(study, parquet):
             say(f"table: {file}", err=True)
-        if outputs.record is not None:
-            write_text(encode_trials(to_trials(study)), outputs.record, what="rounds", err=True)
+        if record is not None:
+            write_text(encode_trials(to_trials(study)), record, what="rounds", err=True)
     if study.rounds and all(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
     return study
 
 
 Spec = TypeVar("Spec")
+Run = Callable[[Instrument, object], Study]
+"""`run_instrument` with the options of a command."""
 
 
-def takes_settings(kind: type[Spec]) -> Callable[[Callable[[Spec, Outputs], None]], Callable[..., None]]:
-    """Makes a command from a function of a spec and outputs: the fields of the spec are options.
+def takes_settings(kind: type[Spec]) -> Callable[[Callable[[Spec, Run], None]], Callable[..., None]]:
+    """Makes a command from a function of a spec and `Run`: the fields of the spec are options.
 
     In the spec, paths are texts, and ``""`` is none.
     """
     paths = {name for name, text in described_fields(kind).items() if text.is_path}
+    outputs = parameters_of(run_instrument)[2:]
 
-    def decorate(command: Callable[[Spec, Outputs], None]) -> Callable[..., None]:
+    def decorate(command: Callable[[Spec, Run], None]) -> Callable[..., None]:
         @wraps(command)
-        def run(**given: Any) -> None:
-            outputs = Outputs.of(**{name: given.pop(name) for name in inspect.signature(Outputs.of).parameters})
-            spec = kind(**{name: str(value or "") if name in paths else value for name, value in given.items()})
-            command(spec, outputs)
+        def with_settings(**given: Any) -> None:
+            run = partial(run_instrument, **{each.name: given.pop(each.name) for each in outputs})
+            command(kind(**{name: str(value or "") if name in paths else value for name, value in given.items()}), run)
 
-        show_parameters(run, [*_settings(kind), *parameters_of(Outputs.of)])
-        return run
+        show_parameters(with_settings, [*_settings(kind), *outputs])
+        return with_settings
 
     return decorate
 
@@ -168,7 +142,7 @@ def _settings(kind: type) -> Iterator[inspect.Parameter]:
 
 
 @takes_settings(CpuCostSpec)
-def cpu_cost(spec: CpuCostSpec, outputs: Outputs) -> None:
+def cpu_cost(spec: CpuCostSpec, run: Run) -> None:
     """Measure the CPU time of a message, layer by layer.
 
     Includes context switches.
@@ -179,11 +153,11 @@ def cpu_cost(spec: CpuCostSpec, outputs: Outputs) -> None:
 
     Exit code: 0 there are results, 11 it could not be measured, 130 interrupted.
     """
-    run_instrument(find_instrument("cpu_cost"), spec, outputs)
+    run(find_instrument("cpu_cost"), spec)
 
 
 @takes_settings(LatencySpec)
-def latency(spec: LatencySpec, outputs: Outputs) -> None:
+def latency(spec: LatencySpec, run: Run) -> None:
     """Measure DDS latencies of a message and its answer.
 
     Round-trip and one-way times of every size, reliability and transport, interleaved with Cyclone DDS's ddsperf if it
@@ -192,11 +166,11 @@ def latency(spec: LatencySpec, outputs: Outputs) -> None:
 
     Exit code: 0, or 11 if no round gave a number.
     """
-    run_instrument(find_instrument("latency"), spec, outputs)
+    run(find_instrument("latency"), spec)
 
 
 @takes_settings(TopologySpec)
-def topology(spec: TopologySpec, outputs: Outputs) -> None:
+def topology(spec: TopologySpec, run: Run) -> None:
     """Run the nodes of a topology file, and count late messages.
 
     Messages are late above the lesser of 20 % of their period and 5 ms, too late above the lesser of their period and
@@ -208,7 +182,7 @@ def topology(spec: TopologySpec, outputs: Outputs) -> None:
     from pytest_ldos.instruments.topology.instrument import read_asked  # noqa: PLC0415 - of this instrument alone
 
     read_asked(spec)  # refuses an invalid file before waiting for the machine
-    study = run_instrument(find_instrument("topology"), spec, outputs)
+    study = run(find_instrument("topology"), spec)
     if any(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
     if study.missed:
@@ -217,7 +191,7 @@ def topology(spec: TopologySpec, outputs: Outputs) -> None:
 
 
 @takes_settings(TracingCostSpec)
-def tracing_cost(spec: TracingCostSpec, outputs: Outputs) -> None:
+def tracing_cost(spec: TracingCostSpec, run: Run) -> None:
     """Measure the overhead of tracing.
 
     The time from publication to callback with and without it, and nanoseconds per tracepoint.
@@ -227,4 +201,4 @@ def tracing_cost(spec: TracingCostSpec, outputs: Outputs) -> None:
 
     Exit code: 0 there are results, 11 it could not be measured, 130 interrupted.
     """
-    run_instrument(find_instrument("tracing_cost"), spec, outputs)
+    run(find_instrument("tracing_cost"), spec)

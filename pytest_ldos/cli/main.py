@@ -102,6 +102,10 @@ class Group(TyperGroup):
                 formatter.write_dl(some)
 
 
+def make_group(**options: Any) -> typer.Typer:
+    return typer.Typer(cls=Group, rich_markup_mode=None, **options)
+
+
 def _parameters(command: Any, ctx: Any, kind: str) -> list[Any]:
     return [each for each in command.get_params(ctx) if each.param_type_name == kind]
 
@@ -229,14 +233,7 @@ def _ldos(
 
 def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
     """The app with these commands; modules of other commands are not loaded."""
-    app = typer.Typer(
-        name="ldos",
-        cls=Group,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
+    app = make_group(name="ldos", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_ldos)
     for name in names:
         place, panel = _COMMANDS[name]

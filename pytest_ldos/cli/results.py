@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import counted, one_line
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.cli.main import Command, Group
+from pytest_ldos.cli.main import Command, make_group
 from pytest_ldos.cli.say import (
     FormatOption,
     OutputOption,
@@ -160,24 +160,17 @@ def join(
         emit_document(document, choose_format(None, place), place)
 
 
-_FOR_ONE: Final = "Several machines: CLASS=URL, once for each host class."
+def _urls(flag: str, meaning: str) -> Any:
+    return typer.Option(flag, metavar="URL", help=f"{meaning} Several machines: CLASS=URL, once for each host class.")
+
 
 ResultArguments = Annotated[
     list[Path],
     typer.Argument(metavar="RESULT…", help="Reports in JSON, as --ldos-report RESULT.json writes them; one a machine."),
 ]
-PageUrls = Annotated[
-    list[str] | None,
-    typer.Option("--page-url", metavar="URL", help=f"Where the report's page can be downloaded. {_FOR_ONE}"),
-]
-TraceUrls = Annotated[
-    list[str] | None,
-    typer.Option("--trace-url", metavar="URL", help=f"Where traces for Perfetto can be downloaded. {_FOR_ONE}"),
-]
-RunUrls = Annotated[
-    list[str] | None,
-    typer.Option("--run-url", metavar="URL", help=f"The page of the run that measured. {_FOR_ONE}"),
-]
+PageUrls = Annotated[list[str] | None, _urls("--page-url", "Where the report's page can be downloaded.")]
+TraceUrls = Annotated[list[str] | None, _urls("--trace-url", "Where traces for Perfetto can be downloaded.")]
+RunUrls = Annotated[list[str] | None, _urls("--run-url", "The page of the run that measured.")]
 
 
 def comment(
@@ -225,12 +218,10 @@ def annotate(results: ResultArguments) -> None:
     Exit code: 0 even if something regressed; 2 if a file is not a report.
     """
     reports = _read_all(results)
-    text = (
-        workflow_commands.render(reports[0].document)
-        if len(reports) == 1
-        else workflow_commands.render_several(reports)
-    )
-    emit(text)
+    if len(reports) > 1:
+        emit(workflow_commands.render_several(reports))
+    else:
+        emit(workflow_commands.render(reports[0].document))
 
 
 def _read_all(results: Sequence[Path]) -> tuple[HostReport, ...]:
@@ -244,9 +235,7 @@ def _split(given: str) -> tuple[str, str]:
     return ("", given) if is_bare else (before, after)
 
 
-baseline_app = typer.Typer(
-    cls=Group, help="Keep baselines: list, show, pin, promote, merge.", no_args_is_help=True, rich_markup_mode=None
-)
+baseline_app = make_group(help="Keep baselines: list, show, pin, promote, merge.", no_args_is_help=True)
 
 Scenario = Annotated[str, typer.Argument(help="Scenario of the baseline, e.g. baseline or msg_load.")]
 HostClass = Annotated[str, typer.Option(help="Host class, where several have such a baseline.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -49,7 +50,6 @@ from pytest_ldos.cli.say import (
     parse_share,
     say,
 )
-from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
 from pytest_ldos.show.report import bisect as bisect_report
@@ -156,17 +156,11 @@ def _search(asked: Request, plan: BreakingPlan, field: VariedField) -> BreakingR
     site, sources = asked.site(progress), asked.sources
     version = version_here(sources.root, calm.stack, baselines=sources.folder("baselines"))
     evidence = BreakingEvidence.of(asked.output, key_of(calm), field.address)
-    block = len(evidence)
-
-    def measure(spec: ScenarioSpec) -> TrialSet:
-        nonlocal block
-        block += 1
-        return measure_start(spec, site, block=block - 1)
-
+    blocks = itertools.count(len(evidence))
     search = BreakingSearch(
         plan=plan,
         at=field.at,
-        measure=measure,
+        measure=lambda spec: measure_start(spec, site, block=next(blocks)),
         evidence=evidence,
         observer=progress,
         version={**version, "metrics": ", ".join(asked.catalogue)},

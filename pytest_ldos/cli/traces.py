@@ -16,7 +16,7 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, refuse_unknown
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.cli.main import Command, Group
+from pytest_ldos.cli.main import Command, make_group
 from pytest_ldos.cli.measuring import Steps, step_bar, trace_bar
 from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, emit_fitted, say, write_text
 from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
@@ -271,18 +271,11 @@ def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Form
         say(f"the trace is incomplete: {lost}; callbacks without an end are drawn up to the next one", err=True)
 
 
-profile_app = typer.Typer(
-    cls=Group,
-    help="Show the processes' CPU time by function, and its changes.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+profile_app = make_group(help="Show the processes' CPU time by function, and its changes.", no_args_is_help=True)
 
-_JSON: Final = ".json"
 _FOLDED: Final = ".folded"
-_WHERE: Final = "A .folded file, or a folder of them: one a start of that version."
 
-Profile = Annotated[Path, typer.Argument(help=_WHERE)]
+Profile = Annotated[Path, typer.Argument(help="A .folded file, or a folder of them: one a start of that version.")]
 
 
 @profile_app.command(cls=Command)
@@ -301,16 +294,15 @@ def show(
     if output is None:
         emit(flame.render_profile(found, top))
         return
-    if output.suffix == flame.SVG:
-        text: str = flame.render_flame(found, str(profile))
-    elif output.suffix == _JSON:
-        text = profiles.render_speedscope(found, str(profile))
-    elif output.suffix == _FOLDED:
-        text = profiles.render_folded(found)
-    else:
-        endings = f"{flame.SVG}, {_JSON}, {_FOLDED}"
+    renderers: dict[str, Callable[[], str]] = {
+        flame.SVG: lambda: flame.render_flame(found, str(profile)),
+        ".json": lambda: profiles.render_speedscope(found, str(profile)),
+        _FOLDED: lambda: profiles.render_folded(found),
+    }
+    if output.suffix not in renderers:
+        endings = ", ".join(renderers)
         raise ConfigurationError(f"{output} has no format of a profile", remedy=f"let it end with {endings}")
-    write_text(text, output, what="profile")
+    write_text(renderers[output.suffix](), output, what="profile")
 
 
 @profile_app.command(cls=Command)

@@ -129,10 +129,7 @@ STUDY_FIXTURE: Final = "ldos_study"
 MEASURING_FIXTURE: Final = "ldos_stack"
 
 CELL_ATTRIBUTE: Final = "ldos_cell"
-"""Attribute of a test's report: the result of its cell, as JSON."""
-
-SWEEP_ATTRIBUTE: Final = "ldos_sweep"
-"""Attribute of the report of a previously measured cell: its sweep, as JSON."""
+"""Attribute of a test's report: the sweep of its cell, and the cell's result unless it is an earlier one, as JSON."""
 
 UNJUDGED_OUTPUT: Final = "ldos_unjudged"
 """Key in the output of a pytest-xdist worker: measuring tests without a verdict, with reasons."""

@@ -31,21 +31,16 @@ class HistoryWriter:
 
     def __init__(self, parts: SessionParts) -> None:
         self._settings, self._record, self._ledger = parts
+        given = self._settings.value("history")
+        self._directory = None if given is None else self._settings.root / given
         self._added = 0
         self._left_out: list[str] = []
         self.fault = ""
 
-    @property
-    def _directory(self) -> Path | None:
-        given = self._settings.value("history")
-        return None if given is None else self._settings.root / given
-
     def require_writable(self) -> None:
-        if self._directory is None:
-            return
-        from pytest_ldos.judge.baseline.history import HistoryStore
+        if self._directory is not None:
+            from pytest_ldos.judge.baseline.history import HistoryStore
 
-        with refused_session():
             HistoryStore(self._directory).require_writable()
 
     def write(self) -> None:
@@ -106,6 +101,9 @@ class Outputs:
     def __init__(self, parts: SessionParts) -> None:
         self._settings, self._record, self._ledger = parts
         self._history = HistoryWriter(parts)
+        folder, benchmarks = self._settings.folder, self._settings.value("benchmark_json")
+        self._reports = [folder / file for file in self._settings.value("report")]
+        self._benchmarks = [] if benchmarks is None else [folder / benchmarks]
         self._lines: list[str] = []
         self.is_whole = True
 
@@ -113,12 +111,10 @@ class Outputs:
         """Refuses, before measuring, outputs that cannot be written; makes their folders."""
         if self._settings.config.option.collectonly:
             return
-
-        benchmarks = self._settings.value("benchmark_json")
-        for file in (*self._reports, *([] if benchmarks is None else [self._settings.folder / benchmarks])):
-            with refused_session():
+        with refused_session():
+            for file in (*self._reports, *self._benchmarks):
                 require_writable_file(file)
-        self._history.require_writable()
+            self._history.require_writable()
 
     def write(self) -> None:
         """Writes the requested outputs, reports first."""
@@ -130,9 +126,7 @@ class Outputs:
                 self._try(f"report could not be written: {file}", partial(_write_report, document, file))
             if self._settings.value("summary"):
                 self._try("job summary could not be written", partial(_append_job_summary, document))
-        benchmarks = self._settings.value("benchmark_json")
-        if self._record.trial_sets and benchmarks is not None:
-            file = self._settings.folder / benchmarks
+        for file in self._benchmarks if self._record.trial_sets else ():
             self._try(f"benchmark JSON could not be written: {file}", partial(self._write_benchmark, file))
         self._history.write()
         self.is_whole = self.is_whole and not self._history.fault
@@ -157,10 +151,6 @@ class Outputs:
         left_out = ", ".join(left_out_of_benchmarks(measured))
         reason = f"; left out, as it holds only times to be minimised: {left_out}" if left_out else ""
         return f"benchmark JSON: {file}{reason}"
-
-    @property
-    def _reports(self) -> list[Path]:
-        return [self._settings.folder / file for file in self._settings.value("report")]
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
         ledger, runs = self._ledger, self._record.runs

@@ -244,8 +244,7 @@ class Standby:
                     report.outcome, report.longrepr = "failed", IN_A_CHILD
         if report.failed:
             self._failed.add(report.nodeid)
-        is_cell = hasattr(report, options.CELL_ATTRIBUTE) or hasattr(report, options.SWEEP_ATTRIBUTE)
-        if self.session is not None or is_cell:
+        if self.session is not None or hasattr(report, options.CELL_ATTRIBUTE):
             test_file = self._config.rootpath / report.nodeid.partition("::")[0]
             session = self.session or self.session_for(test_file)
             session.sweeps.receive(report)

@@ -107,28 +107,22 @@ class Sweeps:
         cell = cell_of(item)
         if cell is None or item.nodeid in self._ledger.refused:
             return
-        was_done = item.stash.get(self._WAS_DONE, False)
         reports = item.stash.setdefault(self._REPORTS, [])
         reports.append(report)
         if report.when == "teardown":
-            if was_done:
-                setattr(report, options.SWEEP_ATTRIBUTE, self.results.identify(item, cell))
+            if item.stash.get(self._WAS_DONE, False):
+                result = self.results.identify(item, cell)
             else:
                 result = item.stash.setdefault(self._RESULT, self.results.encode(item, cell, reports))
-                setattr(report, options.CELL_ATTRIBUTE, result)
+            setattr(report, options.CELL_ATTRIBUTE, result)
 
     def receive(self, report: pytest.TestReport) -> None:
         """Writes the result of a cell, except in workers.
 
         Ends the session if it cannot be written, because later results would also be lost.
         """
-        if self._settings.is_worker:
-            return
-        sweep = getattr(report, options.SWEEP_ATTRIBUTE, None)
-        if sweep is not None:
-            self.results.recall(sweep)
         result = getattr(report, options.CELL_ATTRIBUTE, None)
-        if result is None:
+        if result is None or self._settings.is_worker:
             return
         try:
             line = self.results.keep(report.nodeid, result)
@@ -136,7 +130,7 @@ class Sweeps:
             self.is_kept = False
             end_session(f"ldos: {error}: --ldos-resume")
         reporter = self._settings.config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and reporter.verbosity >= 0:
+        if line and reporter is not None and reporter.verbosity >= 0:
             reporter.ensure_newline()
             write_line(reporter, line)
 

@@ -38,15 +38,8 @@ from pytest_ldos.plugin.options import describe_skip
 from pytest_ldos.plugin.runs import SessionParts
 from pytest_ldos.plugin.settings import SweepCell, in_cell, sweep_name
 from pytest_ldos.show.page.formats import HTML_PACKAGES
+from pytest_ldos.show.report import sweep as sweep_report
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep import (
-    SweepReport,
-    compose_sweep,
-    describe_cell,
-    render_for,
-    render_text,
-    shown_metrics,
-)
 
 _LONGEST_MESSAGE: Final = 20_000
 _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
@@ -158,9 +151,12 @@ class SweepResults:
         return None if found is None else Outcome(**found)
 
     def keep(self, nodeid: str, result: str) -> str:
-        """Writes the result of a cell; returns a line on it."""
+        """Writes the result of a cell, if it is new, and returns a line on it; shows its sweep at the end."""
         document = json.loads(result)
         folder = self._folder(document["name"], document["digest"], document["definition"])
+        if "start" not in document:
+            self._ledger.is_answered = True
+            return ""
         record = decode_start(document["start"], Path(nodeid))
         folder.keep(record)
         if record.trials is not None:
@@ -169,14 +165,9 @@ class SweepResults:
             self._ledger.enter_verdict(nodeid, Verdict(record.verdict))
         outline = folder.outline()
         cell = next(each for each in outline.cells if each.name == record.cell)
-        report = compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
-        return f"[{len(folder.files())}/{len(outline.cells)}] {describe_cell(report.cells[0], shown_metrics(report))}"
-
-    def recall(self, sweep: str) -> None:
-        """Shows an earlier sweep at the end even if no cell is measured."""
-        self._ledger.is_answered = True
-        document = json.loads(sweep)
-        self._folder(document["name"], document["digest"], document["definition"])
+        report = sweep_report.compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
+        line = sweep_report.describe_cell(report.cells[0], sweep_report.shown_metrics(report))
+        return f"[{len(folder.files())}/{len(outline.cells)}] {line}"
 
     def _folder(self, name: str, digest: str, definition: Mapping[str, Any]) -> SweepFolder:
         """The folder of a sweep in this session: an earlier one if it is resumed, or a new one."""
@@ -195,17 +186,18 @@ class SweepResults:
             begin_section(reporter, f"ldos sweep {name}")
             try:
                 outline = folder.outline()
-                report = compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
-                write_rendered(reporter, render_text(report, width=writer.fullwidth, color=writer.hasmarkup))
+                report = sweep_report.compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
+                shown = sweep_report.render_text(report, width=writer.fullwidth, color=writer.hasmarkup)
+                write_rendered(reporter, shown)
                 write_line(reporter, self._write(report, folder))
             except (LdosError, OSError) as error:
                 write_line(reporter, f"no report of the sweep: {error}")
 
-    def _write(self, report: SweepReport, folder: SweepFolder) -> str:
+    def _write(self, report: sweep_report.SweepReport, folder: SweepFolder) -> str:
         has_page = all(map(find_spec, HTML_PACKAGES))
         files = [folder.path / "report.json", *([folder.path / "report.html"] if has_page else [])]
         for file in files:
-            write_atomically(file, render_for(report, file))
+            write_atomically(file, sweep_report.render_for(report, file))
         return f"results: {self._settings.short(folder.path)} ({', '.join(file.name for file in files)})"
 
 

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import MODULES
-from pytest_ldos.cli.instruments import Outputs, run_instrument, takes_settings
+from pytest_ldos.cli import instruments
+from pytest_ldos.cli.instruments import Run, takes_settings
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.instruments.study import Instrument
 from pytest_ldos.judge.gate.case import Policy
@@ -55,16 +56,9 @@ def main() -> None: ...
 
 @app.command()
 @takes_settings(SteadySpec)
-def steady(spec: SteadySpec, outputs: Outputs) -> None:
+def steady(spec: SteadySpec, run: Run) -> None:
     """Measure."""
-    run_instrument(INSTRUMENT, spec, outputs)
-
-
-@app.command()
-@takes_settings(SteadySpec)
-def asked(spec: SteadySpec, outputs: Outputs) -> None:
-    """The request."""
-    typer.echo(repr((outputs.watch, outputs.watched)))
+    run(INSTRUMENT, spec)
 
 
 def run(*arguments: object) -> str:
@@ -87,19 +81,32 @@ def test_watch_options_are_added_to_the_commands_own():
         assert option in helped
 
 
-def test_nothing_is_watched_unasked():
-    assert run("asked").strip() == repr((WatchSpec(), None))
+@pytest.fixture
+def asked(monkeypatch) -> list[tuple[WatchSpec, Path]]:
+    """Requests to watch, which measure nothing."""
+    found: list[tuple[WatchSpec, Path]] = []
+
+    def watched(spec, folder, drawings, measure):
+        found.append((spec, folder))
+        return study()
+
+    monkeypatch.setattr(instruments, "measure_watched", watched)
+    return found
 
 
-def test_watch_request_reaches_the_command(tmp_path):
-    said = run("asked", "--profile", tmp_path, "--profiler", "py-spy", "--profile-rate", 50)
-    spec = WatchSpec(profile=True, profiler=ProfilerKind.PY_SPY, rate_hz=50)
-    assert said.strip() == repr((spec, Path(tmp_path)))
+def test_nothing_is_watched_unasked(asked):
+    run("steady")
+    assert asked == []
+
+
+def test_watch_request_reaches_the_measurement(asked, tmp_path):
+    run("steady", "--profile", tmp_path, "--profiler", "py-spy", "--profile-rate", 50)
+    assert asked == [(WatchSpec(profile=True, profiler=ProfilerKind.PY_SPY, rate_hz=50), tmp_path)]
 
 
 def test_two_folders_are_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="name two folders"):
-        CliRunner().invoke(app, ["asked", "--profile", "a", "--syscalls", "b"], catch_exceptions=False)
+        CliRunner().invoke(app, ["steady", "--profile", "a", "--syscalls", "b"], catch_exceptions=False)
 
 
 @needs_watchers
