@@ -338,7 +338,6 @@ def _is_report(output: Path | None) -> bool:
 
 
 def _require_output(output: Path | None, against: Sequence[Path] | None, *, force: bool) -> None:
-    """Refuses, before reading, an output that cannot be written."""
     if output is None:
         return
     if not _is_report(output):

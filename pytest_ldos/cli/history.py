@@ -394,7 +394,6 @@ def _first_since(points: Collection[CommitPoint], since: str) -> int:
 
 
 def _refuse_outputs(plot: Path | None, site: Path | None, metric: str, repository: str) -> None:
-    """Refuses, before reading, a plot or a site that cannot be written."""
     if plot is not None:
         if plot.suffix not in _IMAGES | _PAGES:
             raise ConfigurationError(

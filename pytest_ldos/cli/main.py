@@ -23,8 +23,6 @@ from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.say import allow_any_letter, complain, say
 
 _WORDS: Final = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
-"""Default placeholder of a value, by its type."""
-
 _NAMED: Final = {
     "clock_offset": "HOST=NANOSECONDS",
     "confidence": "SHARE",
@@ -54,16 +52,13 @@ _NAMED: Final = {
     "time_limit": "TIME",
     "until": "CONDITION",
 }
-"""Placeholder by name of the parameter."""
+"""Placeholder of a value by the name of its parameter, or else by its type."""
 
 _BOUNDS: Final = (
     (re.compile(r"\b([\d.]+)<=x<=([\d.]+)"), r"\1 to \2"),
     (re.compile(r"\bx>=([\d.]+)"), r"at least \1"),
 )
 """Typer's wording for the range of a number, and ours."""
-
-_SUMMARY: Final = 1000
-"""Length limit of a summary, so large that typer wraps it instead of cutting it."""
 
 
 class Command(TyperCommand):
@@ -96,7 +91,7 @@ class Group(TyperGroup):
         for name, each in self.commands.items():
             panel = getattr(each, "rich_help_panel", None)
             some = panels.setdefault(panel if isinstance(panel, str) else "Commands", [])
-            some.append((f"{name:{width}}", each.get_short_help_str(_SUMMARY)))
+            some.append((f"{name:{width}}", each.get_short_help_str(1000)))  # so long that it is wrapped, not cut
         for panel, some in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(some)

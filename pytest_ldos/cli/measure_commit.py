@@ -291,7 +291,6 @@ def set_up(job: Job, stack: str) -> tuple[Path, dict[str, str]]:
 
 
 def measure_stack(job: Job, stack: str, place: Path, arguments: Sequence[str]) -> int:
-    """Measures a stack into a folder; returns pytest's exit code."""
     place.mkdir(parents=True, exist_ok=True)
     try:
         programs, environment = set_up(job, stack)
@@ -341,7 +340,6 @@ def _found(name: str) -> list[Path]:
 
 
 def export_traces(programs: Path) -> None:
-    """Exports the kept traces for Perfetto; one that is damaged is reported."""
     folder = _RESULTS / "traces"
     folder.mkdir(parents=True, exist_ok=True)
     traces = [each for each in _found("trace") if each.is_dir()]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -123,10 +123,6 @@ MetricsOption = Annotated[
 ]
 
 
-_SPEED_PERIOD_S = 600.0
-"""Trials take seconds; the remaining time is estimated from the last ten minutes."""
-
-
 TimeLimitOption = Annotated[
     str | None, typer.Option(help="Time limit; starts that would exceed it are not begun: 90s, 10min, 1h.")
 ]
@@ -148,13 +144,12 @@ class MeasuringProgress(BlockNotes):
             TextColumn("left"),
             console=Console(stderr=True),
             transient=True,
-            speed_estimate_period=_SPEED_PERIOD_S,
+            speed_estimate_period=600.0,  # seconds, as trials take some
         )
         self._task = self._bar.add_task(self._name, total=self._steps)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Shows the bar within the ``with`` block."""
         if not self._is_terminal:
             yield
             return
@@ -199,9 +194,6 @@ class MeasuringProgress(BlockNotes):
         self._bar.update(self._task, total=self._steps)
 
 
-_LINES: Final = 10
-"""Number of lines of progress without a terminal."""
-
 Steps = Callable[[str, int, int], None]
 """Called with a step's name, its completed amount, and its total."""
 
@@ -209,8 +201,7 @@ Steps = Callable[[str, int, int], None]
 @contextmanager
 def step_bar() -> Iterator[Steps]:
     """A progress bar for consecutive steps; nothing without a terminal."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("", total=1)
 
         def show(step: str, done: int = 0, of: int = 1) -> None:
@@ -228,12 +219,12 @@ def trace_bar(count: int) -> Iterator[Callable[[], None]]:
             task = bar.add_task("", total=count)
             yield lambda: bar.advance(task)
         return
-    made = 0
+    made, lines = 0, 10
 
     def advance() -> None:
         nonlocal made
         made += 1
-        if made * _LINES // count > (made - 1) * _LINES // count:
+        if made * lines // count > (made - 1) * lines // count:
             sys.stderr.write(f"{made} of {count} traces\n")
             sys.stderr.flush()
 

@@ -180,7 +180,6 @@ def emit_document(document: Document, kind: Format, output: Path | None) -> None
 
 
 def emit_text(text: Rendered, output: Path | None) -> None:
-    """Prints or writes rendered text."""
     if output is None:
         emit(text)
     else:

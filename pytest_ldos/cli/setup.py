@@ -29,7 +29,6 @@ from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
 
-_TEMPLATE: Final = "examples/first_project"
 _FILES: Final = {
     PROJECT_FILE: "settings, and a scenario as data: busy_cell",
     "test_arm.py": "a test of each scenario",
@@ -52,7 +51,7 @@ def init(
 
     Existing files are unchanged, and lines to add to them are printed.
     """
-    template = find_carried(_TEMPLATE)
+    template = find_carried("examples/first_project")
     places = {name: directory / name for name in _FILES}
     if (own := directory / OWN_FILE).exists():
         places[PROJECT_FILE] = own

@@ -65,9 +65,6 @@ from pytest_ldos.show.report.compose import describe_uncalibrated, report_calibr
 from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.words import describe_calibration
 
-_PLANTED: Final = 0.3
-"""Number of pairs with a planted change for each pair without one."""
-
 
 class Format(StrEnum):
     TEXT = "text"
@@ -128,7 +125,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
         effect=parse_share(effect, what="--effect"),
         policy=asked.policy(asked.catalogue),
         draws=draws,
-        planted_draws=max(1, round(_PLANTED * draws)),
+        planted_draws=max(1, round(0.3 * draws)),
         metrics=len(asked.catalogue),
     )
     scenarios = [asked.sources.scenario(each, own) for each in asked.names]
@@ -147,7 +144,6 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
 
 
 def _calibrate(asked: Request, plan: SequencePlan, proof: Proof) -> CalibrationResult:
-    """Measures a scenario, estimates its noise, and tests the gate."""
     spec, starts = plan.spec, plan.runs * plan.starts
     progress = MeasuringProgress(starts * motions_of(spec), name=spec.name)
     site = asked.site(progress)

@@ -104,15 +104,9 @@ def read_observed(
     return model
 
 
-_NEEDED: Final = 3.0
-"""Memory for reading a trace at once, in multiples of its size."""
-
-_SHARE: Final = 0.5
-"""Share of the available memory that this may take."""
-
-
 def _fits(trace: Path) -> bool:
-    return content_bytes(trace) * _NEEDED < available_bytes() * _SHARE
+    """True if three times the trace's size, which reading takes, is less than half of the available memory."""
+    return content_bytes(trace) * 3.0 < available_bytes() * 0.5
 
 
 def _require_observed(
@@ -252,7 +246,6 @@ def _write_perfetto(decoded: DecodedTrace, model: ExecutionModel, target: Path, 
 
 
 def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Format) -> None:
-    """Prints a line on the written file, and lines on defects of the trace."""
     counts = f"{len(model.callback_runs)} callback runs, {len(model.publications)} publications"
     size = sum(file.stat().st_size for file in ([target] if target.is_file() else target.iterdir()))
     shown = f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"

@@ -43,7 +43,6 @@ class Selection:
         self.is_one_sweep = False
 
     def take(self, items: Sequence[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Records the measuring tests, and those asked for, which other plugins may have deselected."""
         self.asked = [item.nodeid for item in asked if not is_placeholder(item)]
         self.scenarios = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
         self.studies = [item for item in items if STUDY_FIXTURE in getattr(item, "fixturenames", ())]
@@ -165,7 +164,6 @@ class Ledger:
 
     @property
     def policy(self) -> Policy:
-        """The gate's policy for all metrics and quantities of the session's tests."""
         from pytest_ldos.judge.gate.case import Policy
 
         selection, toml = self._selection, self._settings.sources.toml
@@ -176,7 +174,6 @@ class Ledger:
         return Policy.configured(toml.gate, scenarios=len(selection), own=own)
 
     def enter_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
-        """Adds a judged scenario to the report, and records its verdict."""
         from pytest_ldos.show.report.document import Place
 
         item = next((item for item in self._selection.scenarios if item.nodeid == nodeid), None)
@@ -196,7 +193,6 @@ class Ledger:
     def enter_infra(
         self, nodeid: str, scenario: str, error: LdosError, *, stack: str = "", interference: Interference | None = None
     ) -> None:
-        """Adds a scenario that could not be measured."""
         from pytest_ldos.show.report.compose import compose_infra
 
         reasons = error.summary.splitlines()  # the test's message has the details

@@ -53,7 +53,6 @@ def warn_of(message: str) -> None:
 
 
 def add_section(node: pytest.Item, text: str) -> None:
-    """Adds a section below a test's failure."""
     node.add_report_section("call", "ldos", safe_lines(text))
 
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from pytest_ldos.scenario.settings import Sources
 
 
-_PREFIX: Final = "--ldos"
-
-
 def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("ldos", "performance of a manipulation stack, from traces (pytest-ldos)")
     for option in OPTIONS.values():
@@ -40,11 +37,10 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def refuse_unknown_flags(arguments: list[str]) -> None:
-    """Refuses an unknown ``--ldos-…``; names the nearest one that exists."""
     known = {option.flag for option in OPTIONS.values()}
     for argument in arguments:
         flag = argument.partition("=")[0]
-        if flag.startswith(_PREFIX) and flag not in known:
+        if flag.startswith("--ldos") and flag not in known:
             from pytest_ldos.base.errors import suggest
             from pytest_ldos.plugin.messages import usage_error
 
@@ -168,7 +164,6 @@ def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
 
 
 def describe_skip(report: pytest.CollectReport | pytest.TestReport) -> str:
-    """The reason for a skip, as pytest shows it."""
     why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
     return f"skipped: {str(why).removeprefix('Skipped: ')}"
 

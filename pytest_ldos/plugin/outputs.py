@@ -117,7 +117,6 @@ class Outputs:
             self._history.require_writable()
 
     def write(self) -> None:
-        """Writes the requested outputs, reports first."""
         if self._ledger.sections:
             from pytest_ldos.show.report.compose import compose
 
@@ -179,7 +178,6 @@ class Outputs:
             write_line(reporter, line)
 
     def _describe_runs(self, *, is_verbose: bool) -> Iterator[str]:
-        """Lines on unfinished and unjudged trials, durations, folders, and deleted traces."""
         from pytest_ldos.measure.trial.rig import describe_durations
 
         for run in self._record.runs:

@@ -142,7 +142,6 @@ class TrialWatch:
         return self._watched.get(role)
 
     def write(self) -> list[str]:
-        """Writes the profiles; returns notes for the report."""
         notes: list[str] = []
         is_interleaved = Role.BASE in self._watched
         for role, watching in self._watched.items():

@@ -105,7 +105,6 @@ class ScenarioRun:
         return next((folder for each, folder in self.places if each is trials), self.folder)
 
     def interleaved_with(self, trials: TrialSet) -> Interleaved | None:
-        """The interleaved measurement with these trials as head."""
         return next((each for each in self.interleaved if each.head.session == trials.session), None)
 
     def series_of(self, trials: TrialSet) -> Mapping[str, Series]:
@@ -166,7 +165,6 @@ def _sources_of(project: Path, ours: Settings) -> Sources:
 
 
 def _measured_settings(spec: ScenarioSpec, project: Path) -> dict[str, Any]:
-    """Settings of the measurement, with paths relative to the project."""
     loads = {load.KIND: vars(load) for load in spec.loads}
     measured = {"goals": spec.goals, "seeds": spec.seeds, "warmup": spec.warmup}
     return _within(project.resolve(), {"stack": dataclasses.asdict(spec.stack), "loads": loads, **measured})
@@ -281,7 +279,6 @@ class RunRecord:
         return [run for run in self.runs if run.nodeid == nodeid]
 
     def new_folder(self, name: str) -> ScenarioFolder:
-        """Makes a folder for one scenario, and that of the session if needed."""
         from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder
 
         if self.folder is None:

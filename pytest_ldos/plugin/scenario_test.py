@@ -225,8 +225,6 @@ def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
 
 
 class Gate:
-    """Judges the trials of one scenario run."""
-
     def __init__(self, settings: Settings, ledger: Ledger, run: ScenarioRun) -> None:
         self._settings = settings
         self._ledger = ledger

@@ -40,7 +40,6 @@ class Machine:
     def __init__(self, *, is_shared: bool) -> None:
         self._is_shared = is_shared
         self._resources = ExitStack()
-        self._is_held = False
         self._tell: Callable[[str], None] = lambda _: None
         self._termination: Termination | None = None
 
@@ -57,10 +56,9 @@ class Machine:
         with ExitStack() as resources:
             if self._is_shared:
                 self._tell = resources.enter_context(taken(math.inf))
-            elif not self._is_held:
+            elif self._termination is None:
                 self._tell = self._resources.enter_context(taken(wait_s))
                 self._termination = self._resources.enter_context(terminated_like_interrupted())
-                self._is_held = True
             self._tell(what)
             yield
 
@@ -165,11 +163,7 @@ def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stac
     return [f"ldos: {prefix}{estimate.describe_expected(expected)}"] if expected else []
 
 
-_LISTINGS: Final = ("collectonly", "showfixtures", "show_fixtures_per_test")
-"""Options of pytest that only list tests."""
-
 _NOT_RUN: Final = "not run"
-_DESELECTED: Final = "deselected by a plugin or a conftest.py"
 
 
 class MeasuringSession:
@@ -263,7 +257,8 @@ class MeasuringSession:
         if not self.sweeps.is_kept or (exit_status == pytest.ExitCode.OK and not self.outputs.is_whole):
             return exit_codes.INVALID
         status = self.ledger.exit_status(exit_status)
-        if status not in GREEN or any(map(self._config.getoption, _LISTINGS)):
+        only_listed = map(self._config.getoption, ("collectonly", "showfixtures", "show_fixtures_per_test"))
+        if status not in GREEN or any(only_listed):
             return status
         self.enter_unjudged(self._find_unjudged({item.nodeid for item in items}))
         if self.settings.is_worker:
@@ -285,7 +280,8 @@ class MeasuringSession:
             if any(run.unjudged for run in self.record.runs_of(name)):
                 found[name] = "trials were made but never judged; call ldos_gate.check(trials)"
             else:
-                found[name] = self.ledger.ends.get(name) or (_NOT_RUN if name in left else _DESELECTED)
+                deselected = "deselected by a plugin or a conftest.py"
+                found[name] = self.ledger.ends.get(name) or (_NOT_RUN if name in left else deselected)
         return found
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:

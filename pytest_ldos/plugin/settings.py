@@ -216,10 +216,8 @@ class Settings:
     """The settings of one pytest session.
 
     Attributes:
-        root: the project's folder: that of its settings file, or pytest's root without one.
-        folder: to which paths on the command line are relative.
-        output: for all files of a run.
-        is_worker: True in a worker of pytest-xdist.
+        root: folder of the settings file, or pytest's root without one.
+        folder: folder to which paths on the command line are relative.
     """
 
     config: pytest.Config
@@ -307,7 +305,6 @@ def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
 
 
 def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
-    """The only instrument requested by a test, and its mark."""
     found = asked_instruments(item)
     if len(found) > 1:
         asked = " and ".join(sorted(map(options.mark_name, found)))

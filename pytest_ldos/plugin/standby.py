@@ -24,9 +24,6 @@ _CONFIG: Final = OPTIONS["config"]
 
 _FIXTURES: Final = re.compile(rb"\b(panda_stack|ldos_(stack|scenario|study|trials|gate))\b")
 
-_SELECTING_PLUGINS: Final = ("mark", "main")
-"""pytest's own plugins that select tests by options."""
-
 
 class Standby:
     """Creates the session of one pytest run when a measurement is requested.
@@ -191,7 +188,6 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Lets a measuring test be set up only once."""
         self._running = item
         self._set_up.add(item.nodeid)
         if self.session is None:
@@ -267,7 +263,7 @@ class _SilentConfig:
 def _asked_for(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The tests selected by ``-m``, ``-k`` and ``--deselect``, regardless of other plugins."""
     asked = list(items)
-    for name in _SELECTING_PLUGINS:
+    for name in ("mark", "main"):
         plugin: Any = config.pluginmanager.get_plugin(name)
         plugin.pytest_collection_modifyitems(items=asked, config=_SilentConfig(config))
     return asked

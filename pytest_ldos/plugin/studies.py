@@ -68,20 +68,45 @@ class _Progress:
 
 
 def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
+    from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
+    from pytest_ldos.measure.trial.artifacts import write_trials
+    from pytest_ldos.plugin.scenario_test import Gate
+    from pytest_ldos.show.report.flame import DRAWINGS
+
     session, item = session_of(request.config), request.node
+    record, watch = session.record, session.settings.watch_spec
     instrument, spec, name = _requested(item)
     try:
-        session.record.refuse_shared(name, item.nodeid)
+        record.refuse_shared(name, item.nodeid)
         refuse_head(session.settings, "an instrument measures programs")
-        return _measure(request, instrument, spec, name)
+        instrument.available(spec).demand("cannot measure: ")
+        progress = _Progress(request.config, instrument.name)
+        with session.holding_machine(item, progress.announce):
+            if watch.is_asked:
+                place = record.new_folder(f"{instrument.name}-{FOLDER}").path
+                study = measure_watched(watch, place, DRAWINGS, lambda: instrument.measure(spec, progress))
+            else:
+                study = instrument.measure(spec, progress)
+        trials = to_trials(study, name=name)
+        folder = record.new_folder(name)
+        write_trials(folder, trials)
+        for case, rounds in Counter(each.goal for each in trials.trials).items():
+            if rounds < FEWEST_ROUNDS:
+                raise ConfigurationError(
+                    f"{rounds} rounds of {case!r} cannot be judged; have {FEWEST_ROUNDS} or more of each case",
+                    remedy="raise the mark's rounds, or starts",
+                )
     except LdosError as error:
         if not isinstance(error, ConfigurationError):
             session.ledger.enter_infra(item.nodeid, instrument.name, error)
         fail_with(f"'{instrument.name}': {error}")
+    run = ScenarioRun(item.nodeid, trials.spec, folder)
+    run.add_trials(trials)
+    record.runs.append(run)
+    return MeasuredStudy(study, trials, Gate(session.settings, session.ledger, run))
 
 
 def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
-    """The instrument of a test, its settings, and the name of its baseline."""
     try:
         name, mark = instrument_mark(item)
         if mark.args:
@@ -91,37 +116,6 @@ def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
         return instrument, build_spec(instrument.spec, settings, f"of {mark.name}:"), study_name(item)
     except ConfigurationError as error:
         fail_with(str(error))
-
-
-def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
-    from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
-    from pytest_ldos.measure.trial.artifacts import write_trials
-    from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.show.report.flame import DRAWINGS
-
-    session, item = session_of(request.config), request.node
-    record, watch = session.record, session.settings.watch_spec
-    progress = _Progress(request.config, instrument.name)
-    instrument.available(spec).demand("cannot measure: ")
-    with session.holding_machine(item, progress.announce):
-        if watch.is_asked:
-            place = record.new_folder(f"{instrument.name}-{FOLDER}").path
-            study = measure_watched(watch, place, DRAWINGS, lambda: instrument.measure(spec, progress))
-        else:
-            study = instrument.measure(spec, progress)
-    trials = to_trials(study, name=name)
-    folder = record.new_folder(name)
-    write_trials(folder, trials)
-    for case, rounds in Counter(each.goal for each in trials.trials).items():
-        if rounds < FEWEST_ROUNDS:
-            raise ConfigurationError(
-                f"{rounds} rounds of {case!r} cannot be judged; have {FEWEST_ROUNDS} or more of each case",
-                remedy="raise the mark's rounds, or starts",
-            )
-    run = ScenarioRun(item.nodeid, trials.spec, folder)
-    run.add_trials(trials)
-    record.runs.append(run)
-    return MeasuredStudy(study, trials, Gate(session.settings, session.ledger, run))
 
 
 class Launch:

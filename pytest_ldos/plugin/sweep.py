@@ -80,7 +80,6 @@ class Sweeps:
         items[:] = in_running_order(items)
 
     def send_done(self, node: Any) -> None:
-        """Sends the completed cells to a pytest-xdist worker."""
         if self._settings.value("resume"):
             node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done)
 

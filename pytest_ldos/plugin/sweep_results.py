@@ -47,12 +47,7 @@ _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a cell's test in an earlier session.
-
-    Attributes:
-        message: why it failed; empty if it did not.
-        summary: one or two words.
-    """
+    """The end of a cell's test in an earlier session; it has a message if it failed."""
 
     verdict: str
     message: str
