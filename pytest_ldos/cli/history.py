@@ -50,22 +50,13 @@ HostClass = Annotated[str, typer.Option(help="Only this host class.")]
 Stack = Annotated[str, typer.Option(help="Only this stack.")]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Selection of series; empty texts select all."""
-
-    scenario: str
-    host_class: str
-    stack: str
-    metric: str = ""
-
-    def choose(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of these series; an unknown name is refused with the nearest one."""
-        for column, value in vars(self).items():
-            if value:
-                refuse_unknown([value], set(rows[column].unique()), column.replace("_", " "))
-                rows = rows.filter(pl.col(column) == value)
-        return rows
+def choose(rows: pl.DataFrame, **wanted: str) -> pl.DataFrame:
+    """Rows of series by column; empty texts select all. An unknown name is refused with the nearest one."""
+    for column, value in wanted.items():
+        if value:
+            refuse_unknown([value], set(rows[column].unique()), column.replace("_", " "))
+            rows = rows.filter(pl.col(column) == value)
+    return rows
 
 
 def open_store(directory: Path | None, *, must_exist: bool = True) -> HistoryStore:
@@ -81,15 +72,15 @@ def open_store(directory: Path | None, *, must_exist: bool = True) -> HistorySto
     return store
 
 
-def read_trends(store: HistoryStore, wanted: Wanted, window: int, *, runs: int) -> list[Trend]:
-    """Trends of the last `runs` runs of each series (0 for all), and of pinned runs."""
-    read = store.read(metrics=[wanted.metric] if wanted.metric else (), columns=COLUMNS)
+def read_trends(store: HistoryStore, window: int, *, runs: int, metric: str, **wanted: str) -> list[Trend]:
+    """Trends of the last `runs` runs of each series (0 for all), and of pinned runs; see `choose`."""
+    read = store.read(metrics=[metric] if metric else (), columns=COLUMNS)
     for damaged in read.damaged:
         say(f"ldos: {damaged}", err=True)
     rows = read.table
-    if rows.is_empty() and wanted.metric:  # all metrics are needed to name the nearest one
+    if rows.is_empty() and metric:  # all metrics are needed to name the nearest one
         rows = store.read(columns=COLUMNS).table
-    rows = wanted.choose(rows)
+    rows = choose(rows, **wanted, metric=metric)
     keys = map(BaselineKey.of_row, rows.select(KEY_COLUMNS).unique().to_dicts())
     pins = {key: pin for key in keys if (pin := read_pin(store.folder(key))) is not None}
     latest = latest_runs(rows, runs, keep=[pin.commit or pin.trials for pin in pins.values()]) if runs else rows
@@ -114,10 +105,9 @@ def _floor(series: MetricSeries) -> float:
     return METRICS[series.metric].usual_floor if series.metric in METRICS else USUAL_FLOOR
 
 
-def describe_runs(store: HistoryStore, wanted: Wanted) -> pl.DataFrame:
+def describe_runs(store: HistoryStore, **wanted: str) -> pl.DataFrame:
     columns = ("run", "started_at", "version", "commit", *KEY_COLUMNS)
-    rows = store.read(columns=columns).table.select("trials", *columns).unique()
-    return wanted.choose(rows)
+    return choose(store.read(columns=columns).table.select("trials", *columns).unique(), **wanted)
 
 
 _MANIFEST: Final = "ldos-site.json"
@@ -177,7 +167,7 @@ def pin(
 ) -> None:
     """Pin a commit as the reference of all later ones."""
     store = open_store(directory)
-    runs = describe_runs(store, Wanted(scenario, host_class, stack))
+    runs = describe_runs(store, scenario=scenario, host_class=host_class, stack=stack)
     chosen = _find_pin(runs, name)
     for row in _series_of(runs, chosen):
         of_series = chosen if chosen.commit else Pin("", str(row["trials"]), chosen.name)
@@ -187,7 +177,7 @@ def pin(
 def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = "", directory: Directory = None) -> None:
     """Remove the pin."""
     store = open_store(directory)
-    runs = describe_runs(store, Wanted(scenario, host_class, stack))
+    runs = describe_runs(store, scenario=scenario, host_class=host_class, stack=stack)
     folders = sorted({store.folder(BaselineKey.of_row(row)) for row in runs.to_dicts()})
     removed = [folder for folder in folders if remove_pin(folder)]
     if not removed:
@@ -358,8 +348,8 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
         return
     _refuse_outputs(plot, site, metric, repository)
     last = last or (_SHOWN if site is None else _SHOWN_ON_SITE)
-    wanted = Wanted(scenario, host_class, stack, metric)
-    trends = read_trends(open_store(directory), wanted, window, runs=0 if since else max(LOOKED_AT, 4 * last))
+    wanted = {"metric": metric, "scenario": scenario, "host_class": host_class, "stack": stack}
+    trends = read_trends(open_store(directory), window, runs=0 if since else max(LOOKED_AT, 4 * last), **wanted)
     firsts = [_first_since(trend.commits, since) if since else 0 for trend in trends]
     shown = [(trend, trend.commits[first:][-last:]) for trend, first in zip(trends, firsts, strict=True)]
     if plot is not None:

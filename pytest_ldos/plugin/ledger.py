@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from pytest_ldos.show.report.document import Section
 
 
-_WRITTEN_AT_THE_END: Final = ("report", "summary", "benchmark_json")
-"""Options for outputs with all scenarios of a session, which workers do not have."""
-
-
 class Selection:
     """The measuring tests of one session.
 
@@ -120,7 +116,8 @@ def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
             "would disturb them",
             remedy="run them alone, with -n 0; only a sweep (ldos_sweep), without other tests, can be spread",
         )
-    written = [name for name in _WRITTEN_AT_THE_END if config.getoption(f"ldos_{name}")]
+    of_all_scenarios = ("report", "summary", "benchmark_json")  # which workers do not have
+    written = [name for name in of_all_scenarios if config.getoption(f"ldos_{name}")]
     if written:
         raise ConfigurationError(
             f"--ldos-{written[0].replace('_', '-')} cannot be written by pytest-xdist's workers",
@@ -130,9 +127,6 @@ def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
 
 GREEN: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
 """Exit statuses of pytest without a failed test."""
-
-_VERDICT_PROPERTY: Final = "ldos.verdict"
-"""Property in the reports of a judged test; see `show.report.junit`."""
 
 
 class Ledger:
@@ -207,7 +201,7 @@ class Ledger:
             self.ends[report.nodeid] = describe_skip(report)
         elif report.when == "call" and report.passed:
             self.ends[report.nodeid] = "passed without a verdict"
-        self.is_answered |= any(name == _VERDICT_PROPERTY for name, _ in report.user_properties)
+        self.is_answered |= any(name == "ldos.verdict" for name, _ in report.user_properties)
         if report.failed:
             self.failed.add(report.nodeid)
             self._reported.add(report.nodeid)

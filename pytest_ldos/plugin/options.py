@@ -48,13 +48,12 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
 
 
 def read_settings(config: pytest.Config, environment: Mapping[str, str], found: Path | None) -> Sources:
-    from pytest_ldos.base.errors import ConfigurationError
-    from pytest_ldos.plugin.messages import usage_error
+    from pytest_ldos.plugin.messages import refused_session
     from pytest_ldos.scenario.fields import parse_value
     from pytest_ldos.scenario.settings import read_environment, read_sources
 
     given = {option: config.getoption(f"ldos_{option.name}") for option in OPTIONS.values()}
-    try:
+    with refused_session():
         return read_sources(
             found,
             root=config.rootpath,
@@ -66,8 +65,6 @@ def read_settings(config: pytest.Config, environment: Mapping[str, str], found: 
             },
             environment=read_environment(environment),
         )
-    except ConfigurationError as error:
-        raise usage_error(str(error)) from None
 
 
 _MARKS_OF_A_ROOT: Final = (

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pytest_ldos.base.errors import LdosError, Unavailable
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.files import require_writable_file, write_atomically, writing
 from pytest_ldos.base.text import Rendered, counted
-from pytest_ldos.plugin.messages import begin_section, refused_session, usage_error, write_line, write_rendered
+from pytest_ldos.plugin.messages import begin_section, refused_session, write_line, write_rendered
 from pytest_ldos.plugin.runs import ScenarioRun, SessionParts
 
 if TYPE_CHECKING:
@@ -85,14 +85,11 @@ _JOB_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 def refuse_unavailable(files: Sequence[Path]) -> None:
     """Refuses, before measuring, a page whose libraries are missing."""
-    if not any(file.suffix == ".html" for file in files):
-        return
-    from pytest_ldos.show.page.formats import Format, require_format
+    if any(file.suffix == ".html" for file in files):
+        from pytest_ldos.show.page.formats import Format, require_format
 
-    try:
-        require_format(Format.HTML)
-    except Unavailable as error:
-        raise usage_error(str(error)) from None
+        with refused_session():
+            require_format(Format.HTML)
 
 
 class Outputs:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import pytest
 
@@ -33,6 +33,7 @@ from pytest_ldos.judge.judging import (
     write_judgement,
 )
 from pytest_ldos.judge.unchanged import keep_run
+from pytest_ldos.measure.load.protocol import RepeatedLoad, RunningLoad
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
 from pytest_ldos.measure.trial.record import TrialSet
@@ -53,9 +54,6 @@ from pytest_ldos.show.report.document import Section
 from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.terminal import render_failure
 from pytest_ldos.show.report.words import describe_load
-
-if TYPE_CHECKING:
-    from pytest_ldos.measure.load.protocol import RunningLoad
 
 
 def grounds_for(
@@ -194,8 +192,6 @@ def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., Ab
 @contextmanager
 def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
     """Applies a load to every stack started within the ``with`` block."""
-    from pytest_ldos.measure.load.protocol import RepeatedLoad
-
     with _named_faults(item):
         require_loads([spec], run.spec, run.environments)
         load = RepeatedLoad(spec)

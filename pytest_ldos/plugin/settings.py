@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError, Unavailable, nearest, refuse_unknown, suggest
+from pytest_ldos.base.errors import ConfigurationError, nearest, refuse_unknown, suggest
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.plugin import options
+from pytest_ldos.plugin.messages import refused_session, skip_with
 from pytest_ldos.scenario.model import ScenarioSpec, WatchSpec
 from pytest_ldos.scenario.scenario_table import PLUS, usual_name
 from pytest_ldos.scenario.settings import OWN_NAME, Sources
@@ -47,12 +48,8 @@ def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
     for word in _WORD.findall(expression):
         parts = word.split(PLUS)
         if PLUS in word and set(parts) & set(known):
-            try:
+            with refused_session():
                 refuse_unknown(parts, known, "scenario in -m:")
-            except ConfigurationError as error:
-                from pytest_ldos.plugin.messages import usage_error
-
-                raise usage_error(str(error)) from None
 
 
 def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | None:
@@ -131,15 +128,12 @@ def require_loads(
 ) -> None:
     """Skips or ends the test, as its scenario says, if a load cannot be applied in an environment (``None``: ours)."""
     from pytest_ldos.measure.load.protocol import load_available
-    from pytest_ldos.plugin.messages import skip_with
 
     for load, environment in product(loads, environments):
         available = load_available(load, spec.stack, environment)
-        if available.ok:
-            continue
-        if spec.unavailable is WhenUnavailable.SKIP:
+        if not available.ok and spec.unavailable is WhenUnavailable.SKIP:
             skip_with(f"{load.KIND}: {available.reason} → {available.remedy}")
-        raise Unavailable(f"{load.KIND} cannot be applied here: {available.reason}", remedy=available.remedy)
+        available.demand(f"{load.KIND} cannot be applied here: ")
 
 
 @dataclass(frozen=True)

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import closing
+from typing import Any, Final
 
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.campaign.instruments import find_instrument
+from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
+from pytest_ldos.instruments.study import Instrument, Study
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.launching import LaunchedProcess, RecordedLaunch, launch_available
+from pytest_ldos.measure.trial.artifacts import drop_folder, write_trials
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.ledger import refuse_head
 from pytest_ldos.plugin.messages import add_section, fail_with, named_faults, skip_with, warn_of
+from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.runs import ScenarioRun
+from pytest_ldos.plugin.scenario_test import Gate
 from pytest_ldos.plugin.settings import instrument_mark, study_name
 from pytest_ldos.plugin.standby import session_of
 from pytest_ldos.scenario.fields import build_spec
 from pytest_ldos.scenario.settings import OWN_NAME
 from pytest_ldos.scenario.words import KeepTraces
-
-if TYPE_CHECKING:
-    from pytest_ldos.instruments.study import Instrument, Study
-    from pytest_ldos.judge.gate.decide import GateResult
-    from pytest_ldos.launching import LaunchedProcess, RecordedLaunch
-    from pytest_ldos.measure.trial.record import TrialSet
-    from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.trace.ctf.read import DecodedTrace
-    from pytest_ldos.trace.execution.model import ExecutionModel
-    from pytest_ldos.trace.flow.graph import FlowGraph
-
+from pytest_ldos.show.report.flame import DRAWINGS
+from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.flow.graph import FlowGraph
 
 FEWEST_ROUNDS: Final = 4
 """Fewest rounds of each case to estimate its noise."""
@@ -50,17 +52,16 @@ class MeasuredStudy:
         return result
 
 
-class _Progress:
+class _Progress(Progress):
     def __init__(self, config: pytest.Config, name: str) -> None:
-        from pytest_ldos.plugin.progress import Progress
-
-        self.announce = Progress(config).announce
+        super().__init__(config)
         self._name = name
 
     def doing(self, what: str) -> None:
         self.announce(f"{self._name}: {what}")
 
-    note = doing
+    def note(self, text: str) -> None:
+        self.doing(text)
 
     def expect(self, steps: int) -> None: ...
 
@@ -68,11 +69,6 @@ class _Progress:
 
 
 def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
-    from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
-    from pytest_ldos.measure.trial.artifacts import write_trials
-    from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.show.report.flame import DRAWINGS
-
     session, item = session_of(request.config), request.node
     record, watch = session.record, session.settings.watch_spec
     instrument, spec, name = _requested(item)
@@ -160,9 +156,6 @@ class Launch:
 
 def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
     """Recorded launches, which end with their test or module."""
-    from pytest_ldos.launching import RecordedLaunch, launch_available
-    from pytest_ldos.measure.trial.artifacts import drop_folder
-
     available = launch_available()
     if not available.ok:
         skip_with(f"{available.reason} → {available.remedy}")
@@ -176,15 +169,11 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
         add_section(node, f"recorded: {folder.trace}")
         node.user_properties.append(("ldos.trace", str(folder.trace)))
     try:
-        yield Launch(recorded)
+        with closing(recorded):
+            yield Launch(recorded)
     finally:
-        try:
-            recorded.close()
-        finally:
-            if keep is not KeepTraces.ALL and not (
-                keep is KeepTraces.FAILED and session.ledger.has_failed(node.nodeid)
-            ):
-                drop_folder(folder)
-            settings.enforce_disk_limit(folder.path.parent)
+        if keep is not KeepTraces.ALL and not (keep is KeepTraces.FAILED and session.ledger.has_failed(node.nodeid)):
+            drop_folder(folder)
+        settings.enforce_disk_limit(folder.path.parent)
     if recorded.survivors:
         warn_of(f"launch left processes behind, which were ended: {', '.join(recorded.survivors)}")
