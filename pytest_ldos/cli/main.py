@@ -77,9 +77,6 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return ["[OPTIONS]", "COMMAND [ARGS]..."]
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         _write_parameters(self, ctx, formatter)
         self.format_commands(ctx, formatter)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -67,18 +67,8 @@ def find_trials(name: str) -> list[Path]:
     return found
 
 
-def terminal() -> tuple[int, bool]:
-    """Width of the terminal [columns], and True if it shows colours."""
-    is_terminal = sys.stdout.isatty()
-    width = os.get_terminal_size().columns if is_terminal else int(os.environ.get("COLUMNS", "100"))
-    return width, is_terminal and "NO_COLOR" not in os.environ
-
-
 def metric_names(runs: Iterable[TrialSet]) -> set[str]:
     return {metric.name for trials in runs for metric in trials.metrics}
-
-
-_SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def parse_share(text: str, *, what: str) -> float:
@@ -98,7 +88,7 @@ def parse_duration_s(text: str, *, what: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*", text)
     if match is None:
         raise ConfigurationError(f"{what} is {text!r}", remedy="write it as 90s, 10min or 1h")
-    return float(match[1]) * _SECONDS[match[2] or "s"]
+    return float(match[1]) * {"s": 1.0, "min": 60.0, "h": 3600.0}[match[2] or "s"]
 
 
 def parse_confidence(text: str) -> float:
@@ -168,8 +158,10 @@ def choose_format(kind: Format | None, output: Path | None) -> Format:
 
 def emit_fitted(render: Callable[..., Rendered], *values: Any, output: Path | None = None, **options: Any) -> None:
     """Prints what `render` makes for this terminal, or writes it to a file without colours."""
-    width, color = terminal()
-    emit_text(render(*values, width=width, color=color and output is None, **options), output)
+    is_terminal = sys.stdout.isatty()
+    width = os.get_terminal_size().columns if is_terminal else int(os.environ.get("COLUMNS", "100"))
+    color = is_terminal and "NO_COLOR" not in os.environ and output is None
+    emit_text(render(*values, width=width, color=color, **options), output)
 
 
 def emit_document(document: Document, kind: Format, output: Path | None) -> None:

@@ -51,9 +51,6 @@ class OnCorrupt(StrEnum):
     SKIP = "skip"
 
 
-TraceDirectory = Annotated[
-    Path, typer.Argument(help="CTF trace or session of several: its directory, archive or address.")
-]
 Pids = Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")]
 Together = Annotated[
     bool, typer.Option("--together", help="Each folder is one trace, even if it contains those of several hosts.")
@@ -175,7 +172,7 @@ _SUFFIXES: Final = {Format.PERFETTO: ".pftrace", Format.PARQUET: ".tables"}
 
 
 def export(
-    trace: TraceDirectory,
+    trace: Annotated[Path, typer.Argument(help="CTF trace or session of several: its directory, archive or address.")],
     *,
     to: Annotated[Format, typer.Option(help="perfetto: a file for Perfetto's UI; parquet: a directory of tables.")],
     output: Annotated[

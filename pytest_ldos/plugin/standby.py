@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -190,17 +191,16 @@ class Standby:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._running = item
         self._set_up.add(item.nodeid)
-        if self.session is None:
-            return (yield)
-        with self.session.once(item, "setup"):
+        with self._once(item, "setup"):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-        if self.session is None:
+        with self._once(pyfuncitem, "call"):
             return (yield)
-        with self.session.once(pyfuncitem, "call"):
-            return (yield)
+
+    def _once(self, item: pytest.Item, when: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.session is None else self.session.once(item, when)
 
     @pytest.hookimpl
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
