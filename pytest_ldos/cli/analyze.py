@@ -311,17 +311,14 @@ def _analyze_one(
             declared=request.declared,
             flow=flow,
         )
+        scheduling = read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt) if drawn else None
         analysis = Analysis(
             name=trace.resolve().name,
             flow=flow,
             paths=request.paths,
             goals=goals,
             metrics=tuple(catalogue_of(own, request.declared).values()),
-            thread_states=build_thread_states(
-                read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt)
-            )
-            if drawn
-            else None,
+            thread_states=None if scheduling is None else build_thread_states(scheduling),
         )
     return analysis, notes
 

@@ -244,15 +244,8 @@ def _search_bisect(
     asked: Request, plan: SearchPlan, commits: Sequence[Commit], spec: ScenarioSpec, metric: str
 ) -> CommitResult:
     progress = _BisectProgress(most_amount(plan, spec.warmup).trials, name=f"{spec.name}: bisect")
-    site, sources = asked.site(progress), asked.sources
-    finder = VersionFinder(
-        stack=spec.stack,
-        spec=sources.toml.base,
-        root=sources.root.absolute(),
-        folder=Path.cwd(),
-        output=asked.output,
-        announce=progress.note,
-    )
+    site = asked.site(progress)
+    finder = VersionFinder(stack=spec.stack, sources=asked.sources, folder=Path.cwd(), announce=progress.note)
     where = {**machine_here(spec.stack), "metrics": ", ".join(asked.catalogue)}
     search = CommitSearch(
         commits=commits,

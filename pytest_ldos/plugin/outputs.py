@@ -122,7 +122,7 @@ class Outputs:
                 self._try(f"report could not be written: {file}", partial(_write_report, document, file))
             if self._settings.value("summary"):
                 self._try("job summary could not be written", partial(_append_job_summary, document))
-        for file in self._benchmarks if self._record.trial_sets else ():
+        for file in self._benchmarks if any(run.trial_sets for run in self._record.runs) else ():
             self._try(f"benchmark JSON could not be written: {file}", partial(self._write_benchmark, file))
         self._history.write()
         self.is_whole = self.is_whole and not self._history.fault

@@ -204,14 +204,7 @@ class MeasuredVersions:
         from pytest_ldos.campaign.versions.version import head_version
 
         settings = self._settings
-        finder = VersionFinder(
-            stack=stack,
-            spec=settings.sources.toml.base,
-            root=settings.root,
-            folder=settings.folder,
-            output=settings.output,
-            announce=announce,
-        )
+        finder = VersionFinder(stack=stack, sources=settings.sources, folder=settings.folder, announce=announce)
         named = {role: name for role in Role if (name := str(settings.value(role)))}
         if base:
             named[Role.BASE] = base
@@ -270,10 +263,6 @@ class RunRecord:
         self._versions = MeasuredVersions(settings)
         self.runs: list[ScenarioRun] = []
         self.folder: Path | None = None
-
-    @property
-    def trial_sets(self) -> list[TrialSet]:
-        return [trials for run in self.runs for trials in run.trial_sets]
 
     def runs_of(self, nodeid: str) -> list[ScenarioRun]:
         return [run for run in self.runs if run.nodeid == nodeid]

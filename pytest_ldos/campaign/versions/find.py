@@ -60,6 +60,7 @@ from pytest_ldos.robot.stack.ros2.installed import ros2_available
 from pytest_ldos.robot.stack.ros2.state import find_launch_file
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.scenario_table import BaseSpec
+from pytest_ldos.scenario.settings import Sources
 from pytest_ldos.scenario.words import StackKind
 
 _T = TypeVar("_T", dict[str, Any], list[Any])
@@ -416,14 +417,11 @@ class VersionFinder:
 
     Attributes:
         folder: base folder of relative paths.
-        output: folder of results, which also holds builds and checkouts.
     """
 
     stack: StackSpec
-    spec: BaseSpec
-    root: Path
+    sources: Sources
     folder: Path
-    output: Path
     announce: Announce
 
     def find(self, role: Role, text: str) -> Version:
@@ -435,9 +433,10 @@ class VersionFinder:
         """
         if resolve_kind(self.stack) is StackKind.ROS2:
             return self.built.find(role, text)
-        found = find_version(role, text, folder=self.folder, root=self.root)
+        found = find_version(role, text, folder=self.folder, root=self.sources.root.absolute())
         if isinstance(found, Revision):
-            return prepare(found, role, self.spec, store=self.output / BASES, announce=self.announce)
+            store = self.sources.folder("output") / BASES
+            return prepare(found, role, self.sources.toml.base, store=store, announce=self.announce)
         return found
 
     @cached_property
@@ -445,9 +444,9 @@ class VersionFinder:
         """Versions of the ROS 2 workspace, over an underlay that is identified once."""
         return BuiltVersions(
             stack=self.stack,
-            spec=self.spec,
-            root=self.root,
+            spec=self.sources.toml.base,
+            root=self.sources.root.absolute(),
             folder=self.folder,
-            store=self.output / BASES,
+            store=self.sources.folder("output") / BASES,
             announce=self.announce,
         )
