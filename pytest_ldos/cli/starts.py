@@ -299,7 +299,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     definition = Definition(name=usual if name is None else name, grid=grid, version=version)
     folder, was_there = open_sweep(asked.output, definition, fresh=fresh)
     progress = _Progress(plan, folder, was_there=was_there)
-    site = asked.site(progress.bar)
+    site = asked.site(progress)
     sweeper = Sweeper(
         plan=plan,
         folder=folder,
@@ -311,7 +311,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     if progress.left:
         with measuring(kept="measured cells are saved: the same command resumes the sweep"):
             recording_available().demand()
-            with progress.bar.shown():
+            with progress.shown():
                 results = sweeper.run()
     else:  # the machine is not needed
         results = sweeper.run()
@@ -337,15 +337,14 @@ def _default(value: object) -> str:
     return show_value(value) if isinstance(value, bool | float) else str(value)
 
 
-class _Progress:
+class _Progress(MeasuringProgress):
     """A bar for a sweep, of which these cells and starts are `left`."""
 
     def __init__(self, plan: SweepPlan, folder: SweepFolder, *, was_there: bool) -> None:
         self._plan = plan
         self._due = 0
         self.left = plan.left(folder.readable_records())
-        self.bar = MeasuringProgress(sum(motions_of(plan.grid.specs[name]) for name, _ in self.left), name="sweep")
-        self.note = self.bar.note
+        super().__init__(sum(motions_of(plan.grid.specs[name]) for name, _ in self.left), name="sweep")
         size = plan.grid.size * plan.starts
         done = size - len(self.left)
         if not self.left:
@@ -357,10 +356,10 @@ class _Progress:
 
     def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
         again = f", start {start + 1}" if self._plan.starts > 1 else ""
-        self._due = self.bar.made + motions_of(self._plan.grid.specs[cell.name])
-        self.bar.doing(f"{number} of {of}: {cell.label}{again}")
+        self._due = self.made + motions_of(self._plan.grid.specs[cell.name])
+        self.doing(f"{number} of {of}: {cell.label}{again}")
 
     def cell_done(self, result: CellResult) -> None:
-        self.bar.step(max(0, self._due - self.bar.made))  # starts of the cell that were not made
+        self.step(max(0, self._due - self.made))  # starts of the cell that were not made
         report = sweep_report.compose_sweep("", self._plan.grid.outline, [result])
         self.note(sweep_report.describe_cell(report.cells[0], sweep_report.shown_metrics(report)))

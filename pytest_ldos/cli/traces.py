@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -236,9 +237,7 @@ def _write_perfetto(decoded: DecodedTrace, model: ExecutionModel, target: Path, 
     with staging_folder(target) as folder:
         path = folder / target.name
         with path.open("wb") as file:
-            write_perfetto(
-                model, file, flow=flow, thread_states=states, progress=lambda done, all_: show("writing", done, all_)
-            )
+            write_perfetto(model, file, flow=flow, thread_states=states, progress=partial(show, "writing"))
         path.replace(target)
 
 

@@ -170,10 +170,9 @@ class Ledger:
     def enter_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
         from pytest_ldos.show.report.document import Place
 
-        item = next((item for item in self._selection.scenarios if item.nodeid == nodeid), None)
-        place = None
-        if item is not None and item.location[1] is not None:
-            place = Place(file=Path(item.location[0]).as_posix(), line=item.location[1] + 1)
+        places = {item.nodeid: item.location for item in self._selection.scenarios}
+        file, line, _ = places.get(nodeid, ("", None, ""))
+        place = None if line is None else Place(file=Path(file).as_posix(), line=line + 1)
         self._sections.setdefault(nodeid, []).append(dataclasses.replace(section, test=place))
         self.enter_verdict(nodeid, verdict)
 
@@ -295,5 +294,4 @@ class Ledger:
         failed = self._reported | unreported
         if not failed or not failed <= self._failed_by_verdict:
             return pytest.ExitCode.TESTS_FAILED
-
         return exit_code(worst(self._verdicts), strict=self._settings.is_strict)

@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -153,13 +153,11 @@ def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stac
     amount = estimate.amount_interleaved if settings.value("base") else estimate.amount_alone
     expected = []
     for item in scenarios:
-        try:
+        with suppress(ConfigurationError):  # which the test reports when it runs
             spec = in_cell(item, settings.scenario_of(item))
-        except ConfigurationError:
-            continue  # which the test reports when it runs
-        cost = estimate.measured_cost(files, stack=stack, scenario=spec.name)
-        least, most = amount(spec, spec.trials, size=size), amount(spec, max(spec.trials, spec.max_trials), size=size)
-        expected.append(estimate.Expected(least, most, cost))
+            cost = estimate.measured_cost(files, stack=stack, scenario=spec.name)
+            least, most = (amount(spec, each, size=size) for each in (spec.trials, max(spec.trials, spec.max_trials)))
+            expected.append(estimate.Expected(least, most, cost))
     return [f"ldos: {prefix}{estimate.describe_expected(expected)}"] if expected else []
 
 

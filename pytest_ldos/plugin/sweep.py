@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
@@ -39,15 +40,12 @@ class Sweeps:
         self._parts = parts
         self._settings, _, self._ledger = parts
         self.is_kept = True
-        self._results: SweepResults | None = None
 
-    @property
+    @cached_property
     def results(self) -> SweepResults:
-        if self._results is None:
-            from pytest_ldos.plugin.sweep_results import SweepResults
+        from pytest_ldos.plugin.sweep_results import SweepResults
 
-            self._results = SweepResults(self._parts)
-        return self._results
+        return SweepResults(self._parts)
 
     def make_cells(self, metafunc: pytest.Metafunc) -> None:
         """Makes one test for each cell; a test of several scenarios is swept over settings that they share."""
@@ -134,5 +132,5 @@ class Sweeps:
             write_line(reporter, line)
 
     def summarize(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._results is not None and not self._settings.is_worker:
-            self._results.summarize(terminalreporter)
+        if "results" in vars(self) and not self._settings.is_worker:  # if there is a sweep
+            self.results.summarize(terminalreporter)
