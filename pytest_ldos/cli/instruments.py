@@ -130,9 +130,9 @@ def _settings(kind: type) -> Iterator[inspect.Parameter]:
             default = None
         elif text.default is not None:
             default = text.default
-        info: Any = (
-            typer.Argument(help=text.meaning) if text.is_argument else typer.Option(*text.flags, help=text.meaning)
-        )
+        info: Any = typer.Option(*text.flags, help=text.meaning)
+        if text.is_argument:
+            info = typer.Argument(help=text.meaning)
         yield inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,

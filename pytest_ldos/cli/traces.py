@@ -69,15 +69,7 @@ def naming_option() -> Iterator[None]:
         raise TraceUnreadable(error.path, error.offset, error.reason, remedy=remedy) from None
 
 
-def build_observed(decoded: DecodedTrace, pids: Collection[int] | None) -> ExecutionModel:
-    """The model of the given processes, by default all; refuses processes and traces without events of ROS 2."""
-    model = build.build_execution(decoded, pids=pids)
-    if not pids:
-        build.require_events(model, decoded.directory)
-    _require_observed(model, pids, lambda: build.build_execution(decoded))
-    return model
-
-
+@naming_option()
 def read_observed(
     trace: Path,
     pids: Collection[int] | None,
@@ -91,15 +83,11 @@ def read_observed(
     Reads in windows if their length is given, or if the model would not fit into memory; `spread` to other processes.
     """
     if window_s is None and _fits(trace):
-        with naming_option():
-            return build_observed(read_trace(trace, events=build.NEEDED_EVENTS, on_corrupt=on_corrupt), pids)
+        decoded = read_trace(trace, events=build.NEEDED_EVENTS, on_corrupt=on_corrupt)
+        return _observed(partial(build.build_execution, decoded), pids, decoded.directory)
     window_ns = None if window_s is None else round(window_s * NS_PER_S)
-    with naming_option(), open_in_windows(trace, window_ns=window_ns, on_corrupt=on_corrupt) as windows:
-        model = build.build_execution_in_windows(windows, pids=pids, spread=spread)
-        if not pids:
-            build.require_events(model, trace)
-        _require_observed(model, pids, lambda: build.build_execution_in_windows(windows))
-    return model
+    with open_in_windows(trace, window_ns=window_ns, on_corrupt=on_corrupt) as windows:
+        return _observed(partial(build.build_execution_in_windows, windows, spread=spread), pids, trace)
 
 
 def _fits(trace: Path) -> bool:
@@ -107,13 +95,16 @@ def _fits(trace: Path) -> bool:
     return content_bytes(trace) * 3.0 < available_bytes() * 0.5
 
 
-def _require_observed(
-    model: ExecutionModel, pids: Collection[int] | None, everybody: Callable[[], ExecutionModel]
-) -> None:
+def _observed(build_model: Callable[..., ExecutionModel], pids: Collection[int] | None, trace: Path) -> ExecutionModel:
+    """The model of the given processes, by default all; refuses processes and traces without events of ROS 2."""
+    model = build_model(pids=pids)
+    if not pids:
+        build.require_events(model, trace)
     silent = sorted(set(pids or ()) - set(model.processes["pid"]))
     if silent:
-        there = ", ".join(str(pid) for pid in sorted(everybody().processes["pid"]))
+        there = ", ".join(str(pid) for pid in sorted(build_model(pids=None).processes["pid"]))
         raise ConfigurationError(f"process {silent[0]} has no events in the trace", remedy=f"these have: {there}")
+    return model
 
 
 def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
@@ -198,7 +189,7 @@ def export(
         with naming_option():
             decoded = read_trace(trace, events=build.NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
         show("building the model", 0, 1)
-        model = build_observed(decoded, pid)
+        model = _observed(partial(build.build_execution, decoded), pid, decoded.directory)
         with writing(target, otherwise=ANOTHER_OUTPUT):
             if to is Format.PERFETTO:
                 _write_perfetto(decoded, model, target, show)

@@ -124,6 +124,9 @@ MEASURING_FIXTURE: Final = "ldos_stack"
 CELL_ATTRIBUTE: Final = "ldos_cell"
 """Attribute of a test's report: the sweep of its cell, and the cell's result unless it is an earlier one, as JSON."""
 
+DONE_INPUT: Final = "ldos_sweeps"
+"""Key in the input of a pytest-xdist worker: completed cells, as JSON."""
+
 UNJUDGED_OUTPUT: Final = "ldos_unjudged"
 """Key in the output of a pytest-xdist worker: measuring tests without a verdict, with reasons."""
 

@@ -7,9 +7,8 @@ send it to the main process.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -24,9 +23,6 @@ from pytest_ldos.scenario.model import ScenarioSpec
 
 if TYPE_CHECKING:
     from pytest_ldos.plugin.sweep_results import SweepResults
-
-_WORKER_INPUT: Final = "ldos_sweeps"
-"""Key in a worker's input: completed cells, as JSON."""
 
 
 class Sweeps:
@@ -79,17 +75,14 @@ class Sweeps:
 
     def send_done(self, node: Any) -> None:
         if self._settings.value("resume"):
-            node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done)
+            node.workerinput[options.DONE_INPUT] = json.dumps(self.results.done)
 
     def skip_done(self, item: pytest.Item) -> None:
         """Skips a completed cell, or fails its test again with the same message."""
         cell = cell_of(item)
         if cell is None or not self._settings.value("resume"):
             return
-        done: Mapping[str, Any] | None = None
-        if self._settings.is_worker:
-            done = json.loads(self._settings.config.workerinput.get(_WORKER_INPUT, "{}"))  # type: ignore[attr-defined]
-        found = self.results.outcome(item, cell, done)
+        found = self.results.outcome(item, cell)
         if found is None:
             return
         item.stash[self._WAS_DONE] = True

@@ -34,7 +34,7 @@ from pytest_ldos.campaign.sweep import (
 from pytest_ldos.campaign.versions.version import find_revision
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
-from pytest_ldos.plugin.options import describe_skip
+from pytest_ldos.plugin.options import DONE_INPUT, describe_skip
 from pytest_ldos.plugin.runs import SessionParts
 from pytest_ldos.plugin.settings import SweepCell, in_cell, sweep_name
 from pytest_ldos.show.page.formats import HTML_PACKAGES
@@ -127,8 +127,10 @@ class SweepResults:
     def done(self) -> dict[str, dict[str, Any]]:
         """Completed cells of the newest sweep of each name in this version, by sweep and cell; read once.
 
-        Cells that could not be measured or read are tried again.
+        Cells that could not be measured or read are tried again. A worker has them from the main process.
         """
+        if self._settings.is_worker:
+            return dict(json.loads(self._settings.config.workerinput.get(DONE_INPUT, "{}")))  # type: ignore[attr-defined]
         found: dict[str, dict[str, Any]] = {}
         for folder in all_sweeps(self._settings.output):
             key = folder.key()
@@ -138,10 +140,9 @@ class SweepResults:
                 found[_title(key)] = {cell: asdict(Outcome.of(each)) for cell, each in measured.items()}
         return found
 
-    def outcome(self, item: pytest.Item, cell: SweepCell, done: Mapping[str, Any] | None) -> Outcome | None:
-        """The earlier outcome of a cell, by `done` of the main process or of this; ``None`` if it must be measured."""
-        definition = self._definition_of(item, cell)
-        known = (self.done if done is None else done).get(_title(definition.key), {})
+    def outcome(self, item: pytest.Item, cell: SweepCell) -> Outcome | None:
+        """The earlier outcome of a cell; ``None`` if it must be measured."""
+        known = self.done.get(_title(self._definition_of(item, cell).key), {})
         found = known.get(in_cell(item, self._settings.scenario_of(item)).name)
         return None if found is None else Outcome(**found)
 
