@@ -315,9 +315,6 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-LOOKED_AT = 1000
-"""Most runs of each series, unless older ones are requested."""
-
 _SHOWN: Final = 40
 _SHOWN_ON_SITE: Final = 100
 
@@ -349,7 +346,8 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     _refuse_outputs(plot, site, metric, repository)
     last = last or (_SHOWN if site is None else _SHOWN_ON_SITE)
     wanted = {"metric": metric, "scenario": scenario, "host_class": host_class, "stack": stack}
-    trends = read_trends(open_store(directory), window, runs=0 if since else max(LOOKED_AT, 4 * last), **wanted)
+    runs = 0 if since else max(1000, 4 * last)  # of each series, unless older ones are requested
+    trends = read_trends(open_store(directory), window, runs=runs, **wanted)
     firsts = [_first_since(trend.commits, since) if since else 0 for trend in trends]
     shown = [(trend, trend.commits[first:][-last:]) for trend, first in zip(trends, firsts, strict=True)]
     if plot is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -276,10 +276,6 @@ def _end_as_infra(item: pytest.Item, error: LdosError, stack: StackSpec | None =
     fail_with("\n".join(filter(None, [f"scenario '{scenario}': infra", str(error), load])))
 
 
-_MOST_CONFIRMING: Final = 30
-"""Most trials of each version to confirm a suspicion, unless the scenario allows more."""
-
-
 @dataclass(frozen=True)
 class TrialMaker:
     settings: Settings
@@ -373,7 +369,7 @@ class TrialMaker:
         run.announce(f"{suspicion}; measuring it interleaved with {base.commit}, for {minutes} min at most")
         run.begin_trials()
         until_s = time.monotonic() + 60 * minutes
-        spec = dataclasses.replace(spec, max_trials=max(spec.max_trials, _MOST_CONFIRMING))
+        spec = dataclasses.replace(spec, max_trials=max(spec.max_trials, 30))  # the scenario may allow more
         names = tuple(each.metric for each in suspicious)
         screen = Screen(head=trials, base=base, suspicious=names, known=grounds.policy.known)
         run.confirming = screen

@@ -285,9 +285,6 @@ class Settings:
         return (sources or self.sources).scenario(name, arguments)
 
 
-_NO_WORD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-
-
 def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
     """The marks of a test by instrument; arguments missing from the closest mark come from the next one."""
     names = {options.mark_name(name): name for name in MODULES}
@@ -315,4 +312,4 @@ def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
 def study_name(item: pytest.Item) -> str:
     """The name of a test's baseline: as in its mark, or the instrument's."""
     instrument, mark = instrument_mark(item)
-    return _NO_WORD.sub("_", str(mark.kwargs.get(OWN_NAME) or instrument))
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", str(mark.kwargs.get(OWN_NAME) or instrument))

@@ -20,7 +20,6 @@ from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 if TYPE_CHECKING:
     from pytest_ldos.plugin.session import MeasuringSession
 
-_PLUS: Final = "+"
 _CONFIG: Final = OPTIONS["config"]
 
 _FIXTURES: Final = re.compile(rb"\b(panda_stack|ldos_(stack|scenario|study|trials|gate))\b")
@@ -56,7 +55,7 @@ class Standby:
         is_set = (
             any(self._config.getoption(f"ldos_{name}") is not None for name in OPTIONS)
             or not self._environment.keys() <= OTHER_VARIABLES.keys()
-            or _PLUS in self._config.getoption("markexpr")
+            or "+" in self._config.getoption("markexpr")
         )
         made = [self._made(file) for file in files if file is not None or is_set]
         if len(files) == 1 and made:
@@ -145,11 +144,10 @@ class Standby:
 
     def _made(self, file: Path | None) -> MeasuringSession:
         if file not in self._sessions:
-            from pytest_ldos.plugin.options import read_settings
             from pytest_ldos.plugin.outputs import refuse_unavailable
             from pytest_ldos.plugin.session import MeasuringSession
 
-            sources = read_settings(self._config, self._environment, file)
+            sources = options.read_settings(self._config, self._environment, file)
             session = MeasuringSession(self._config, sources, pid=self._pid, failed=self._failed)
             refuse_unavailable(session.settings.value("report"))
             self._register(session.settings.markers())
@@ -202,7 +200,6 @@ class Standby:
     def _once(self, item: pytest.Item, when: str) -> AbstractContextManager[None]:
         return nullcontext() if self.session is None else self.session.once(item, when)
 
-    @pytest.hookimpl
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Records a skipped module of measuring tests, such as by `pytest.importorskip`."""
         option, file = self._config.option, self._config.rootpath / report.nodeid
