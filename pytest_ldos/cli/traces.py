@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -115,8 +114,8 @@ def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
         if not separator:
             raise ConfigurationError(f"{text!r} names no interface", remedy="give one like action=/move_action")
         given[kind] = name
-    refuse_unknown(given, {each.name for each in dataclasses.fields(Interfaces)}, "interface")
-    return dataclasses.replace(usual, **given)
+    refuse_unknown(given, {each.name for each in fields(Interfaces)}, "interface")
+    return replace(usual, **given)
 
 
 def analyze_many(

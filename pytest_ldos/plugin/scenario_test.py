@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -291,11 +290,11 @@ class TrialMaker:
         """
         self.run.begin_trials()
         run = self.run
-        spec = dataclasses.replace(run.spec, loads=tuple(load.spec for load in run.loads))
+        spec = replace(run.spec, loads=tuple(load.spec for load in run.loads))
         if isinstance(self.goals, str):
-            spec = dataclasses.replace(spec, goals=self.goals)
+            spec = replace(spec, goals=self.goals)
         if n is not None and "trials" not in self.settings.sources.command_line:
-            spec = dataclasses.replace(spec, trials=n)
+            spec = replace(spec, trials=n)
         with self._watched(spec.name) as watch:
             bench = self._bench(spec, watch)
             if Role.BASE in run.versions and not run.screens:
@@ -336,7 +335,7 @@ class TrialMaker:
 
         def decide(head: TrialSet, base: TrialSet) -> GateResult:
             found = judge(head, grounds_for(self.settings, self.ledger, self.run, head, base)).result
-            return found if time.monotonic() < until_s else dataclasses.replace(found, more_trials_because=())
+            return found if time.monotonic() < until_s else replace(found, more_trials_because=())
 
         made = interleave(bench, self.run.versions, size=self.settings.value("block"), decide=decide)
         self.run.interleaved.append(made)
@@ -369,7 +368,7 @@ class TrialMaker:
         run.announce(f"{suspicion}; measuring it interleaved with {base.commit}, for {minutes} min at most")
         run.begin_trials()
         until_s = time.monotonic() + 60 * minutes
-        spec = dataclasses.replace(spec, max_trials=max(spec.max_trials, 30))  # the scenario may allow more
+        spec = replace(spec, max_trials=max(spec.max_trials, 30))  # the scenario may allow more
         names = tuple(each.metric for each in suspicious)
         screen = Screen(head=trials, base=base, suspicious=names, known=grounds.policy.known)
         run.confirming = screen
