@@ -68,7 +68,7 @@ def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
 
 
 def shared_baseline(items: Iterable[pytest.Item], settings: Settings) -> str:
-    """Why two measuring tests with the same baseline are refused; empty if there are none.
+    """The reason to refuse two measuring tests with the same baseline; empty if there are none.
 
     A baseline's name comes from marks, with the values of the test's cell, so that a renamed test keeps its baseline.
     Tests that are always skipped are ignored; conditions as text are unknown before a test runs. A test with wrong

@@ -73,7 +73,7 @@ def grounds_for(
 
 
 def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> str:
-    """Why a suspicious run is not measured again, interleaved with the baseline's commit; empty if it is."""
+    """The reason not to measure a suspicious run again, interleaved with the baseline's commit; empty if it is."""
     reasons = {
         "--ldos-confirm is 0": not settings.value("confirm"),
         "it becomes the baseline": settings.value("update_baseline"),
