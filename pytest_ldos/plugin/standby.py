@@ -275,6 +275,7 @@ def _led_apart(tests: Mapping[Path | None, str]) -> str:
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:
+    """The session, created on the first request."""
     return config.stash[Standby.KEY].wake()
 
 
