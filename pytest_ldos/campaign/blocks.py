@@ -15,13 +15,14 @@ from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.text import counted
 from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs, usual_size_alone
 from pytest_ldos.campaign.versions.version import Version
+from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.measure.load.protocol import LoadSite, RepeatedLoad, RunningLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial import rig
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder, write_trials
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
-from pytest_ldos.measure.trial.record import Look, TrialSet
+from pytest_ldos.measure.trial.record import Look, MotionTrial, Trial, TrialSet
 from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, clocked, describe_durations
 from pytest_ldos.robot.stack.protocol import Case
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -33,6 +34,37 @@ class BlockObserver(Observer, Protocol):
 
     def waiting(self, what: str) -> None:
         """The stack is still waiting for a condition."""
+
+
+class BlockNotes:
+    """Prints notes on what disturbs trials; a subclass of this `BlockObserver` adds its own progress."""
+
+    def note(self, text: str) -> None:
+        """Prints a line that stays."""
+        raise NotImplementedError
+
+    def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
+
+    def block(self, block: Block, version: Version) -> None: ...
+
+    def waiting(self, what: str) -> None: ...
+
+    def surroundings(self, found: Interference) -> None:
+        if text := describe_interference(found):
+            self.note(f"{text} (before the first trial)")
+
+    def repeat(self, trial: MotionTrial) -> None:
+        self.note(f"trial {trial.index + 1} is made again: {describe_interference(trial.interference)}")
+
+    def reset_again(self, failure: str) -> None:
+        self.note(f"{failure}; trying again")
+
+    def end(self) -> None: ...
+
+
+def reason_of(trial: Trial) -> str:
+    """The first line on why a trial failed."""
+    return (trial.message or "no reason given").splitlines()[0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -156,6 +156,13 @@ def machine_here(stack: StackSpec) -> dict[str, str]:
     return {"host class": host.host_class, **{f"package {name}": each for name, each in sorted(host.versions.items())}}
 
 
+def key_of(spec: ScenarioSpec) -> BaselineKey:
+    """The key of the baseline for trials made here."""
+    info = describe_stack(spec.stack)
+    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
+    return BaselineKey(info.name, host.host_class, spec.name)
+
+
 class CampaignObserver(Protocol):
     def note(self, text: str) -> None:
         """A remark for the user."""

@@ -16,7 +16,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.files import require_writable_file, writing
 from pytest_ldos.base.text import Rendered, format_duration
 from pytest_ldos.cli.measuring import MetricsOption, step_bar
-from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, emit_text, say, sources_here, terminal
+from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit_fitted, emit_text, say, sources_here
 from pytest_ldos.cli.traces import (
     Damage,
     OnCorrupt,
@@ -50,7 +50,7 @@ from pytest_ldos.trace.flow.transport import Bound, ClockOffset, estimate_clock_
 
 
 def find_runs(heads: Sequence[Path], bases: Sequence[Path], *, together: bool) -> tuple[Sequence[Path], Sequence[Path]]:
-    """The traces of each side, each once; a folder of several is several runs, unless they belong `together`."""
+    """Lists the traces of each side; a folder of several is several runs, unless they belong `together`."""
 
     def runs_at(place: Path) -> list[Path]:
         found = find_traces([place], together=together)
@@ -73,7 +73,7 @@ def see_runs(
 ) -> tuple[list[SeenRun], list[SeenRun], list[str]]:
     """Reads one trace after the other, without keeping them; returns head's and base's facts, and notes on clocks.
 
-    Refuses copies, and traces without a common node. For a page, they are `drawn`.
+    Refuses copies, and traces without a common node.
     """
     notes: list[str] = []
     parts = {each: each.resolve().parts for each in (*bases, *heads)}
@@ -163,7 +163,6 @@ Traces = Annotated[
 ]
 
 _REPORTS: Final = frozenset({".html", ".md", ".json"})
-"""Suffixes of reports."""
 
 
 def analyze(  # noqa: PLR0913 - an argument is an option of the command
@@ -296,7 +295,6 @@ def _analyze_one(
     window_s: float | None,
     readers: Scheduler,
 ) -> tuple[Analysis, list[str]]:
-    """The analysis of a trace, for a page with waits for a CPU (`drawn`), and notes on its clocks."""
     with step_bar() as step:
         step("reading the trace", 0, 1)
         with readers.spreading() as spread:
@@ -313,27 +311,22 @@ def _analyze_one(
             declared=request.declared,
             flow=flow,
         )
+        scheduling = read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt) if drawn else None
         analysis = Analysis(
             name=trace.resolve().name,
             flow=flow,
             paths=request.paths,
             goals=goals,
             metrics=tuple(catalogue_of(own, request.declared).values()),
-            thread_states=build_thread_states(
-                read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt)
-            )
-            if drawn
-            else None,
+            thread_states=None if scheduling is None else build_thread_states(scheduling),
         )
     return analysis, notes
 
 
 def _emit(show: Callable[..., Rendered], output: Path | None, *, whole: bool) -> None:
-    """Prints the result, and writes it to a file in the format of its suffix."""
-    width, color = terminal()
-    emit(show(width=width, color=color, whole=whole))
+    emit_fitted(show, whole=whole)
     if output is not None and _is_report(output):
-        emit_text(lambda: show(format_of(output)), output)
+        emit_text(show(format_of(output)), output)
 
 
 def _is_report(output: Path | None) -> bool:
@@ -342,7 +335,6 @@ def _is_report(output: Path | None) -> bool:
 
 
 def _require_output(output: Path | None, against: Sequence[Path] | None, *, force: bool) -> None:
-    """Refuses, before reading, an output that cannot be written."""
     if output is None:
         return
     if not _is_report(output):

@@ -17,8 +17,8 @@ import typer
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, refuse_unknown, suggest
 from pytest_ldos.base.files import require_writable_folder, write_atomically, writing
-from pytest_ldos.cli.main import Command, Group
-from pytest_ldos.cli.say import LATEST, emit, find_trials, metric_names, say, sources_here, stores_here, terminal
+from pytest_ldos.cli.main import Command, make_group
+from pytest_ldos.cli.say import LATEST, emit, emit_fitted, find_trials, metric_names, say, sources_here, stores_here
 from pytest_ldos.host.checkout import is_changed, read_subjects
 from pytest_ldos.judge.baseline.history import HistoryStore, Version, build_rows
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
@@ -50,22 +50,13 @@ HostClass = Annotated[str, typer.Option(help="Only this host class.")]
 Stack = Annotated[str, typer.Option(help="Only this stack.")]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Selection of series; empty texts select all."""
-
-    scenario: str
-    host_class: str
-    stack: str
-    metric: str = ""
-
-    def choose(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of these series; if there are none, names the nearest match."""
-        for column, value in vars(self).items():
-            if value:
-                refuse_unknown([value], set(rows[column].unique()), column.replace("_", " "))
-                rows = rows.filter(pl.col(column) == value)
-        return rows
+def choose(rows: pl.DataFrame, **wanted: str) -> pl.DataFrame:
+    """Rows of series by column; empty texts select all. An unknown name is refused with the nearest one."""
+    for column, value in wanted.items():
+        if value:
+            refuse_unknown([value], set(rows[column].unique()), column.replace("_", " "))
+            rows = rows.filter(pl.col(column) == value)
+    return rows
 
 
 def open_store(directory: Path | None, *, must_exist: bool = True) -> HistoryStore:
@@ -81,15 +72,15 @@ def open_store(directory: Path | None, *, must_exist: bool = True) -> HistorySto
     return store
 
 
-def read_trends(store: HistoryStore, wanted: Wanted, window: int, *, runs: int) -> list[Trend]:
-    """Trends of the last `runs` runs of each series (0 for all), and of pinned runs."""
-    read = store.read(metrics=[wanted.metric] if wanted.metric else (), columns=COLUMNS)
+def read_trends(store: HistoryStore, window: int, *, runs: int, metric: str, **wanted: str) -> list[Trend]:
+    """Trends of the last `runs` runs of each series (0 for all), and of pinned runs; see `choose`."""
+    read = store.read(metrics=[metric] if metric else (), columns=COLUMNS)
     for damaged in read.damaged:
         say(f"ldos: {damaged}", err=True)
     rows = read.table
-    if rows.is_empty() and wanted.metric:  # all metrics are needed to name the nearest one
+    if rows.is_empty() and metric:  # all metrics are needed to name the nearest one
         rows = store.read(columns=COLUMNS).table
-    rows = wanted.choose(rows)
+    rows = choose(rows, **wanted, metric=metric)
     keys = map(BaselineKey.of_row, rows.select(KEY_COLUMNS).unique().to_dicts())
     pins = {key: pin for key in keys if (pin := read_pin(store.folder(key))) is not None}
     latest = latest_runs(rows, runs, keep=[pin.commit or pin.trials for pin in pins.values()]) if runs else rows
@@ -114,11 +105,9 @@ def _floor(series: MetricSeries) -> float:
     return METRICS[series.metric].usual_floor if series.metric in METRICS else USUAL_FLOOR
 
 
-def describe_runs(store: HistoryStore, wanted: Wanted) -> pl.DataFrame:
-    """Commit, run, version and series of each set of trials."""
+def describe_runs(store: HistoryStore, **wanted: str) -> pl.DataFrame:
     columns = ("run", "started_at", "version", "commit", *KEY_COLUMNS)
-    rows = store.read(columns=columns).table.select("trials", *columns).unique()
-    return wanted.choose(rows)
+    return choose(store.read(columns=columns).table.select("trials", *columns).unique(), **wanted)
 
 
 _MANIFEST: Final = "ldos-site.json"
@@ -129,7 +118,7 @@ _ANOTHER: Final = "name another folder"
 
 
 def write_site(folder: Path, shown: table.Shown, repository: str) -> Path:
-    """Writes the site, and removes pages of an earlier one, but no other file; returns its first page."""
+    """Writes the site and returns its first page; removes pages of an earlier one, but no other file."""
     from pytest_ldos.show.report.history_page import INDEX, render_site  # noqa: PLC0415 - its library is optional
 
     server, name = (os.environ.get(f"GITHUB_{each}", "") for each in ("SERVER_URL", "REPOSITORY"))
@@ -155,7 +144,6 @@ def write_site(folder: Path, shown: table.Shown, repository: str) -> Path:
 
 
 def _read_manifest(folder: Path) -> set[str]:
-    """Our files in a folder; none if there is no site yet."""
     file = folder / _MANIFEST
     try:
         document = json.loads(file.read_text("utf-8"))
@@ -179,7 +167,7 @@ def pin(
 ) -> None:
     """Pin a commit as the reference of all later ones."""
     store = open_store(directory)
-    runs = describe_runs(store, Wanted(scenario, host_class, stack))
+    runs = describe_runs(store, scenario=scenario, host_class=host_class, stack=stack)
     chosen = _find_pin(runs, name)
     for row in _series_of(runs, chosen):
         of_series = chosen if chosen.commit else Pin("", str(row["trials"]), chosen.name)
@@ -189,7 +177,7 @@ def pin(
 def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = "", directory: Directory = None) -> None:
     """Remove the pin."""
     store = open_store(directory)
-    runs = describe_runs(store, Wanted(scenario, host_class, stack))
+    runs = describe_runs(store, scenario=scenario, host_class=host_class, stack=stack)
     folders = sorted({store.folder(BaselineKey.of_row(row)) for row in runs.to_dicts()})
     removed = [folder for folder in folders if remove_pin(folder)]
     if not removed:
@@ -216,7 +204,7 @@ def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:
 
 
 def _find_pin(runs: pl.DataFrame, name: str) -> Pin:
-    """Finds the pin named by a commit's beginning, a run's name or the identity of a set of trials."""
+    """Finds the pin named by the beginning of a commit, by a run, or by a set of trials."""
     commits = {commit for commit in runs["commit"] if commit}
     names = set(runs.filter(pl.col("version") == Version.HEAD.value)["run"])
     if name in names or name in set(runs["trials"]):
@@ -315,22 +303,17 @@ def _saved_with(file: Path) -> Iterator[_Saved]:
         yield _Saved(run, Version.BASE, read_trials(base))
 
 
-history_app = typer.Typer(cls=Group, rich_markup_mode=None, invoke_without_command=True)
+history_app = make_group(invoke_without_command=True)
 history_app.command(cls=Command)(pin)
 history_app.command(cls=Command)(unpin)
 history_app.command("import", cls=Command)(import_runs)
 
 
 class Format(StrEnum):
-    """Format of trends."""
-
     TERMINAL = "terminal"
     JSON = "json"
     CSV = "csv"
 
-
-LOOKED_AT = 1000
-"""Most runs of each series, unless older ones are requested."""
 
 _SHOWN: Final = 40
 _SHOWN_ON_SITE: Final = 100
@@ -362,8 +345,9 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
         return
     _refuse_outputs(plot, site, metric, repository)
     last = last or (_SHOWN if site is None else _SHOWN_ON_SITE)
-    wanted = Wanted(scenario, host_class, stack, metric)
-    trends = read_trends(open_store(directory), wanted, window, runs=0 if since else max(LOOKED_AT, 4 * last))
+    wanted = {"metric": metric, "scenario": scenario, "host_class": host_class, "stack": stack}
+    runs = 0 if since else max(1000, 4 * last)  # of each series, unless older ones are requested
+    trends = read_trends(open_store(directory), window, runs=runs, **wanted)
     firsts = [_first_since(trend.commits, since) if since else 0 for trend in trends]
     shown = [(trend, trend.commits[first:][-last:]) for trend, first in zip(trends, firsts, strict=True)]
     if plot is not None:
@@ -373,14 +357,13 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     if form is not Format.TERMINAL:
         emit(table.render_json(shown) if form is Format.JSON else table.render_csv(shown))
         return
-    width, color = terminal()
-    if metric:
-        for number, (trend, points) in enumerate(shown):
-            if number:
-                say("")
-            emit(table.render_trend(trend, shown=points, width=width, color=color))
-    else:
-        emit(table.render_overview(trends, width=width, color=color))
+    if not metric:
+        emit_fitted(table.render_overview, trends)
+        return
+    for number, (trend, points) in enumerate(shown):
+        if number:
+            say("")
+        emit_fitted(table.render_trend, trend, shown=points)
 
 
 def _first_since(points: Collection[CommitPoint], since: str) -> int:
@@ -399,7 +382,6 @@ def _first_since(points: Collection[CommitPoint], since: str) -> int:
 
 
 def _refuse_outputs(plot: Path | None, site: Path | None, metric: str, repository: str) -> None:
-    """Refuses, before reading, a plot or a site that cannot be written."""
     if plot is not None:
         if plot.suffix not in _IMAGES | _PAGES:
             raise ConfigurationError(

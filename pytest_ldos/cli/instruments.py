@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -14,13 +12,13 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.base.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.files import field_types, require_writable_file, require_writable_folder
 from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.campaign.watching import measure_watched, to_trials
 from pytest_ldos.cli.main import parameters_of, show_parameters
 from pytest_ldos.cli.measuring import MeasuringProgress, measuring
-from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit_text, say, terminal, write_text
+from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit_fitted, say, write_text
 from pytest_ldos.instruments.cpu_cost.ladder import CpuCostSpec
 from pytest_ldos.instruments.latency.spec import LatencySpec
 from pytest_ldos.instruments.study import Instrument, Study
@@ -31,29 +29,22 @@ from pytest_ldos.scenario.fields import described_fields
 from pytest_ldos.scenario.model import WatchSpec
 from pytest_ldos.scenario.words import DEFAULT_RATE_HZ, ProfilerKind
 from pytest_ldos.show.export.parquet import write_study_tables
-from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.flame import DRAWINGS
 from pytest_ldos.show.report.study import render_study_as
 
 
-@dataclass(frozen=True)
-class WatchRequest:
-    """Requested observers, and a folder for profiles and logs."""
-
-    spec: WatchSpec
-    folder: Path
-
-
-_ASKED: ContextVar[WatchRequest | None] = ContextVar("watch", default=None)
-
-
-def asked_watch() -> WatchRequest | None:
-    """The request of the running command; ``None`` if there is none."""
-    return _ASKED.get()
-
-
-def _options(
+def run_instrument(  # noqa: PLR0913 - one a command-line option
+    instrument: Instrument,
+    spec: object,
     *,
+    output: OutputOption = None,
+    output_format: FormatOption = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", help="File for the rounds, to compare with others by ldos compare.")
+    ] = None,
     profile: Annotated[
         Path | None,
         typer.Option(
@@ -72,119 +63,60 @@ def _options(
             "--syscalls", metavar="DIR", help="Count system calls (distorts all times); folder for the table."
         ),
     ] = None,
-) -> WatchRequest | None:
-    """See `with_watch_options`; the parameters are the options."""
-    folders = {each for each in (profile, syscalls) if each is not None}
-    if len(folders) > 1:
+) -> Study:
+    """Measures while holding the machine, and outputs the result; an empty study ends with 11.
+
+    Refuses, before measuring, outputs that could not be written. The keyword arguments are options of each command.
+    """
+    watched = {each for each in (profile, syscalls) if each is not None}
+    if len(watched) > 1:
         raise ConfigurationError("--profile and --syscalls name two folders", remedy="name the same for both")
-    spec = WatchSpec(
+    watch = WatchSpec(
         profile=profile is not None, profiler=profiler, rate_hz=profile_rate, syscalls=syscalls is not None
     )
-    return WatchRequest(spec, folders.pop()) if folders else None
-
-
-def with_watch_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command of an instrument with ``--profile``, ``--profiler``, ``--profile-rate`` and ``--syscalls``."""
-
-    @wraps(command)
-    def watched(**arguments: Any) -> None:
-        mine = {name: arguments.pop(name) for name in inspect.signature(_options).parameters}
-        token = _ASKED.set(_options(**mine))
-        try:
-            command(**arguments)
-        finally:
-            _ASKED.reset(token)
-
-    show_parameters(watched, [*parameters_of(command), *parameters_of(_options)])
-    return watched
-
-
-ParquetOption = Annotated[Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")]
-RecordOption = Annotated[
-    Path | None,
-    typer.Option("--record", help="File for the rounds, to compare with others by ldos compare."),
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outputs:
-    """Requested outputs of a study: a file in the format of its name (or ``None`` to print it), tables, and rounds."""
-
-    kind: Format
-    output: Path | None
-    parquet: Path | None = None
-    record: Path | None = None
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        output: OutputOption = None,
-        output_format: FormatOption = None,
-        parquet: ParquetOption = None,
-        record: RecordOption = None,
-    ) -> Outputs:
-        """Refuses, before measuring, outputs that could not be written; the parameters are options."""
-        for file in (output, record):
-            if file is not None:
-                require_writable_file(file)
-        if parquet is not None:
-            require_writable_folder(parquet)
-        return cls(kind=choose_format(output_format, output), output=output, parquet=parquet, record=record)
-
-
-def run_instrument(instrument: Instrument, spec: object, outputs: Outputs) -> Study:
-    """Measures while holding the machine, and outputs the result; an empty study ends with 11."""
+    for file in (output, record):
+        if file is not None:
+            require_writable_file(file)
+    if parquet is not None:
+        require_writable_folder(parquet)
+    kind = choose_format(output_format, output)
     progress = MeasuringProgress(1, name=instrument.name)
+    measure = partial(instrument.measure, spec, progress)
     with measuring(kept="nothing is kept"):
-        able = instrument.available(spec)
-        if not able.ok:
-            raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
-        asked = asked_watch()
+        instrument.available(spec).demand("cannot measure: ")
         with progress.shown():
-            if asked is None:
-                study = instrument.measure(spec, progress)
-            else:
-                measure = partial(instrument.measure, spec, progress)
-                study = measure_watched(asked.spec, asked.folder, DRAWINGS, measure)
-        emit_study(study, outputs)
+            study = measure_watched(watch, watched.pop(), DRAWINGS, measure) if watched else measure()
+        emit_fitted(render_study_as, study, kind, output=output)
+        for file in () if parquet is None else write_study_tables(study, parquet):
+            say(f"table: {file}", err=True)
+        if record is not None:
+            write_text(encode_trials(to_trials(study)), record, what="rounds", err=True)
     if study.rounds and all(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
     return study
 
 
-def emit_study(study: Study, outputs: Outputs) -> None:
-    """Prints or writes a study."""
-    width, color = terminal()
-    is_shown = outputs.output is None
-    emit_text(lambda: render_study_as(study, outputs.kind, width=width, color=color and is_shown), outputs.output)
-    if outputs.parquet is not None:
-        for file in write_study_tables(study, outputs.parquet):
-            say(f"table: {file}", err=True)
-    if outputs.record is not None:
-        write_text(encode_trials(to_trials(study)), outputs.record)
-        say(f"rounds: {outputs.record}", err=True)
-
-
 Spec = TypeVar("Spec")
+Run = Callable[[Instrument, object], Study]
+"""`run_instrument` with the options of a command."""
 
 
-def takes_settings(kind: type[Spec]) -> Callable[[Callable[[Spec, Outputs], None]], Callable[..., None]]:
-    """Makes a command from a function of a spec and outputs; its options are the spec's fields and the outputs.
+def takes_settings(kind: type[Spec]) -> Callable[[Callable[[Spec, Run], None]], Callable[..., None]]:
+    """Makes a command from a function of a spec and `Run`: the fields of the spec are options.
 
     In the spec, paths are texts, and ``""`` is none.
     """
     paths = {name for name, text in described_fields(kind).items() if text.is_path}
+    outputs = parameters_of(run_instrument)[2:]
 
-    def decorate(command: Callable[[Spec, Outputs], None]) -> Callable[..., None]:
+    def decorate(command: Callable[[Spec, Run], None]) -> Callable[..., None]:
         @wraps(command)
-        def run(**given: Any) -> None:
-            outputs = {name: given.pop(name) for name in inspect.signature(Outputs.of).parameters}
-            spec = kind(**{name: str(value or "") if name in paths else value for name, value in given.items()})
-            command(spec, Outputs.of(**outputs))
+        def with_settings(**given: Any) -> None:
+            run = partial(run_instrument, **{each.name: given.pop(each.name) for each in outputs})
+            command(kind(**{name: str(value or "") if name in paths else value for name, value in given.items()}), run)
 
-        show_parameters(run, [*_settings(kind), *parameters_of(Outputs.of)])
-        return with_watch_options(run)
+        show_parameters(with_settings, [*_settings(kind), *outputs])
+        return with_settings
 
     return decorate
 
@@ -210,7 +142,7 @@ def _settings(kind: type) -> Iterator[inspect.Parameter]:
 
 
 @takes_settings(CpuCostSpec)
-def cpu_cost(spec: CpuCostSpec, outputs: Outputs) -> None:
+def cpu_cost(spec: CpuCostSpec, run: Run) -> None:
     """Measure the CPU time of a message, layer by layer.
 
     Includes context switches.
@@ -221,11 +153,11 @@ def cpu_cost(spec: CpuCostSpec, outputs: Outputs) -> None:
 
     Exit code: 0 there are results, 11 it could not be measured, 130 interrupted.
     """
-    run_instrument(find_instrument("cpu_cost"), spec, outputs)
+    run(find_instrument("cpu_cost"), spec)
 
 
 @takes_settings(LatencySpec)
-def latency(spec: LatencySpec, outputs: Outputs) -> None:
+def latency(spec: LatencySpec, run: Run) -> None:
     """Measure DDS latencies of a message and its answer.
 
     Round-trip and one-way times of every size, reliability and transport, interleaved with Cyclone DDS's ddsperf if it
@@ -234,11 +166,11 @@ def latency(spec: LatencySpec, outputs: Outputs) -> None:
 
     Exit code: 0, or 11 if no round gave a number.
     """
-    run_instrument(find_instrument("latency"), spec, outputs)
+    run(find_instrument("latency"), spec)
 
 
 @takes_settings(TopologySpec)
-def topology(spec: TopologySpec, outputs: Outputs) -> None:
+def topology(spec: TopologySpec, run: Run) -> None:
     """Run the nodes of a topology file, and count late messages.
 
     Messages are late above the lesser of 20 % of their period and 5 ms, too late above the lesser of their period and
@@ -250,7 +182,7 @@ def topology(spec: TopologySpec, outputs: Outputs) -> None:
     from pytest_ldos.instruments.topology.instrument import read_asked  # noqa: PLC0415 - of this instrument alone
 
     read_asked(spec)  # refuses an invalid file before waiting for the machine
-    study = run_instrument(find_instrument("topology"), spec, outputs)
+    study = run(find_instrument("topology"), spec)
     if any(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
     if study.missed:
@@ -259,7 +191,7 @@ def topology(spec: TopologySpec, outputs: Outputs) -> None:
 
 
 @takes_settings(TracingCostSpec)
-def tracing_cost(spec: TracingCostSpec, outputs: Outputs) -> None:
+def tracing_cost(spec: TracingCostSpec, run: Run) -> None:
     """Measure the overhead of tracing.
 
     The time from publication to callback with and without it, and nanoseconds per tracepoint.
@@ -269,4 +201,4 @@ def tracing_cost(spec: TracingCostSpec, outputs: Outputs) -> None:
 
     Exit code: 0 there are results, 11 it could not be measured, 130 interrupted.
     """
-    run_instrument(find_instrument("tracing_cost"), spec, outputs)
+    run(find_instrument("tracing_cost"), spec)

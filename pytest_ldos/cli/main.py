@@ -23,8 +23,6 @@ from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.say import allow_any_letter, complain, say
 
 _WORDS: Final = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
-"""Default placeholder of a value, by its type."""
-
 _NAMED: Final = {
     "clock_offset": "HOST=NANOSECONDS",
     "confidence": "SHARE",
@@ -54,16 +52,13 @@ _NAMED: Final = {
     "time_limit": "TIME",
     "until": "CONDITION",
 }
-"""Placeholder by name of the parameter."""
+"""Placeholder of a value by the name of its parameter, or else by its type."""
 
 _BOUNDS: Final = (
     (re.compile(r"\b([\d.]+)<=x<=([\d.]+)"), r"\1 to \2"),
     (re.compile(r"\bx>=([\d.]+)"), r"at least \1"),
 )
 """Typer's wording for the range of a number, and ours."""
-
-_SUMMARY: Final = 1000
-"""Length limit of a summary, so large that typer wraps it instead of cutting it."""
 
 
 class Command(TyperCommand):
@@ -74,7 +69,6 @@ class Command(TyperCommand):
         return super().parse_args(ctx, list(_each_with_its_option(args, greedy)))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """``BASE HEAD``, ``[RUN]``, ``TRACE…``."""
         arguments = _parameters(self, ctx, "argument")
         return ["[OPTIONS]", *(_name(each) if each.required else f"[{_name(each)}]" for each in arguments)]
 
@@ -83,26 +77,25 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands, shown in their panels."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return ["[OPTIONS]", "COMMAND [ARGS]..."]
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         _write_parameters(self, ctx, formatter)
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Lists commands of all panels with aligned columns."""
+        """Lists the commands of all panels in the same columns."""
         width = max(map(len, self.commands), default=0)
         panels: dict[str, list[tuple[str, str]]] = {}
         for name, each in self.commands.items():
             panel = getattr(each, "rich_help_panel", None)
             some = panels.setdefault(panel if isinstance(panel, str) else "Commands", [])
-            some.append((f"{name:{width}}", each.get_short_help_str(_SUMMARY)))
+            some.append((f"{name:{width}}", each.get_short_help_str(1000)))  # so long that it is wrapped, not cut
         for panel, some in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(some)
+
+
+def make_group(**options: Any) -> typer.Typer:
+    return typer.Typer(cls=Group, rich_markup_mode=None, **options)
 
 
 def _parameters(command: Any, ctx: Any, kind: str) -> list[Any]:
@@ -151,7 +144,6 @@ def name_values(app: typer.Typer) -> None:
 
 
 def callbacks_of(app: typer.Typer) -> Iterator[Callable[..., Any]]:
-    """The functions of all commands of an app and its subcommands."""
     own = [each.callback for each in app.registered_commands]
     own += [app.registered_callback.callback] if app.registered_callback else []
     yield from (each for each in own if each is not None)
@@ -175,7 +167,6 @@ def _name(argument: Any) -> str:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Parameters of a function with their annotations resolved."""
     hints = get_type_hints(function, include_extras=True)
     return [each.replace(annotation=hints[each.name]) for each in inspect.signature(function).parameters.values()]
 
@@ -234,14 +225,7 @@ def _ldos(
 
 def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
     """The app with these commands; modules of other commands are not loaded."""
-    app = typer.Typer(
-        name="ldos",
-        cls=Group,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
+    app = make_group(name="ldos", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_ldos)
     for name in names:
         place, panel = _COMMANDS[name]

@@ -87,7 +87,7 @@ class Job:
     """Settings of a measurement, checked.
 
     Attributes:
-        commit, base: full names; `base` is empty for the stored baseline.
+        base: a full name; empty for the stored baseline.
         is_recorded: True to record the commit as the baseline.
         tools: root of the checkout of pytest-ldos; ``None`` if it is the project itself.
         bin: folder of python and ldos; ``None`` to make environments.
@@ -239,7 +239,6 @@ def _is_sourced(environment: Mapping[str, str]) -> bool:
 
 
 def _ros2_setup() -> Path | None:
-    """The setup script of the newest ROS 2 in /opt/ros."""
     return max(_ROOT.glob("opt/ros/*/setup.sh"), default=None)
 
 
@@ -256,7 +255,6 @@ class _CannotMeasure(Exception):
 
 
 def _sourced(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment after a shell has sourced a script."""
     say(f"sourcing {script}")
     text = _output("sh", "-c", _DUMP, "sh", script, sys.executable, environment=environment)
     if text is None:
@@ -293,7 +291,6 @@ def set_up(job: Job, stack: str) -> tuple[Path, dict[str, str]]:
 
 
 def measure_stack(job: Job, stack: str, place: Path, arguments: Sequence[str]) -> int:
-    """Measures a stack into a folder; returns pytest's exit code."""
     place.mkdir(parents=True, exist_ok=True)
     try:
         programs, environment = set_up(job, stack)
@@ -343,7 +340,6 @@ def _found(name: str) -> list[Path]:
 
 
 def export_traces(programs: Path) -> None:
-    """Exports the kept traces for Perfetto; one that is damaged is reported."""
     folder = _RESULTS / "traces"
     folder.mkdir(parents=True, exist_ok=True)
     traces = [each for each in _found("trace") if each.is_dir()]
@@ -357,7 +353,6 @@ def export_traces(programs: Path) -> None:
 
 
 def pack() -> None:
-    """See the module: ``pack``."""
     packed = _RESULTS / "packed"
     _remove(packed)
     packed.mkdir(parents=True)
@@ -423,7 +418,6 @@ def measure(job: Job) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the command; returns its exit code."""
     given = [*arguments]
     try:
         if not given:

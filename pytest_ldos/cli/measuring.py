@@ -1,7 +1,4 @@
-"""Shared parts of commands that start a stack: the machine, the metrics, and progress on standard error.
-
-On a terminal, one line is rewritten; elsewhere, each start has a line.
-"""
+"""Shared parts of commands that start a stack: the machine, the metrics, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -10,33 +7,29 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.text import describe_duration, one_line
-from pytest_ldos.campaign.blocks import BlockObserver
+from pytest_ldos.campaign.blocks import BlockNotes, BlockObserver, reason_of
 from pytest_ldos.campaign.estimate import Amount, Expected, describe_expected, duration_files, measured_cost
-from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.starts import Site
-from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.cli.say import complain, say, sources_here
-from pytest_ldos.host.fingerprint import take_fingerprint
-from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.host.temporary import terminated_like_interrupted
-from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.measure.load.protocol import load_available
 from pytest_ldos.measure.metrics.catalogue import HOOK, Catalogue, built_in_of, catalogue_of, load_metrics
-from pytest_ldos.measure.trial.record import MotionTrial, Trial
+from pytest_ldos.measure.trial.record import Trial
 from pytest_ldos.record.choose import recording_available
-from pytest_ldos.robot.stack.choose import describe_stack, resolve_kind, stack_available
+from pytest_ldos.robot.stack.choose import resolve_kind, stack_available
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources
 
@@ -62,63 +55,64 @@ def measuring(*, kept: str) -> Iterator[None]:
         raise typer.Exit(exit_codes.INTERRUPTED) from None
 
 
-def choose_measured(scenarios: Sequence[str] | None, metrics: str | None) -> tuple[Sources, list[str], Catalogue]:
-    """The settings, the requested scenarios, each once (``a+b`` is both at once), and all metrics to measure.
+@dataclass(frozen=True)
+class Request:
+    """Settings of the project, names of the requested scenarios, and all metrics to measure."""
 
-    Refuses requested profilers, which commands with many starts of the stack do not support.
-    """
-    sources = sources_here()
-    asked = [name for name in ("profile", "syscalls") if sources.value(name)]
-    if asked:
-        raise ConfigurationError(
-            f"{' and '.join(asked)} is set, but this command's starts are not watched",
-            remedy=f"call it with {' '.join(f'LDOS_{name.upper()}=0' for name in asked)}; tests with "
-            "@pytest.mark.ldos_sweep can be watched: pytest --ldos-profile",
-        )
-    wanted = scenarios or sources.scenario_names()[:1]
-    names = list(dict.fromkeys(sources.scenario(name, {}).name for name in wanted))
-    built_in = built_in_of(sources.stack_spec())
-    return sources, names, catalogue_of(load_metrics(metrics), sources.toml.metrics, built_in=built_in)
+    sources: Sources
+    names: Sequence[str]
+    catalogue: Catalogue
 
+    @classmethod
+    def of(cls, scenarios: Iterable[str | None], metrics: str | None) -> Request:
+        """Finds the scenarios, each once (``a+b`` is both at once); by default the first.
 
-def site_here(catalogue: Catalogue, observer: BlockObserver) -> Site:
-    """The site of starts for this project."""
-    sources = sources_here()
-    return Site(output=sources.folder("output"), paths=sources.toml.paths, catalogue=catalogue, observer=observer)
+        Refuses requested profilers, which commands with many starts of the stack do not support.
+        """
+        sources = sources_here()
+        asked = [name for name in ("profile", "syscalls") if sources.value(name)]
+        if asked:
+            raise ConfigurationError(
+                f"{' and '.join(asked)} is set, but this command's starts are not watched",
+                remedy=f"call it with {' '.join(f'LDOS_{name.upper()}=0' for name in asked)}; tests with "
+                "@pytest.mark.ldos_sweep can be watched: pytest --ldos-profile",
+            )
+        wanted = list(filter(None, scenarios)) or sources.scenario_names()[:1]
+        names = list(dict.fromkeys(sources.scenario(name, {}).name for name in wanted))
+        built_in = built_in_of(sources.stack_spec())
+        return cls(sources, names, catalogue_of(load_metrics(metrics), sources.toml.metrics, built_in=built_in))
 
+    @property
+    def output(self) -> Path:
+        return self.sources.folder("output")
 
-def describe_cost(spec: ScenarioSpec, least: Amount, most: Amount) -> str:
-    """A line on the expected duration of starts and trials, by earlier runs."""
-    cost = measured_cost(duration_files(output_here()), stack=resolve_kind(spec.stack).value, scenario=spec.name)
-    return describe_expected([Expected(least, most, cost)])
+    def spec(self, **changes: Any) -> ScenarioSpec:
+        """The first scenario with changes, in which no trials are added."""
+        return replace(self.sources.scenario(self.names[0], {}), max_trials=0, **changes)
+
+    def site(self, observer: BlockObserver) -> Site:
+        return Site(output=self.output, paths=self.sources.toml.paths, catalogue=self.catalogue, observer=observer)
+
+    def describe_cost(self, spec: ScenarioSpec, least: Amount, most: Amount) -> str:
+        """A line on the expected duration of starts and trials, by earlier runs."""
+        cost = measured_cost(duration_files(self.output), stack=resolve_kind(spec.stack).value, scenario=spec.name)
+        return describe_expected([Expected(least, most, cost)])
+
+    def policy(self, own: Iterable[str]) -> Policy:
+        """The project's gate, for these metrics in addition to the built-in ones.
+
+        Floors and required metrics may also name metrics that only its tests register.
+        """
+        gate = self.sources.toml.gate
+        own = (*own, *gate.get("floors", {}), *gate.get("required", ()))
+        return Policy.configured(gate, scenarios=len(self.names), own=own)
 
 
 def refuse_unable(spec: ScenarioSpec) -> None:
     """Refuses to begin if the stack, the tracer or a load is not installed or not permitted."""
     loads = (load_available(load, spec.stack) for load in spec.loads)
     for each in (stack_available(spec.stack), recording_available(), *loads):
-        if not each.ok:
-            raise Unavailable(f"cannot measure: {each.reason}", remedy=each.remedy)
-
-
-def key_of(spec: ScenarioSpec) -> BaselineKey:
-    """The key of the baseline for trials made here."""
-    info = describe_stack(spec.stack)
-    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
-    return BaselineKey(info.name, host.host_class, spec.name)
-
-
-def policy_here(*, scenarios: int, own: Iterable[str] = ()) -> Policy:
-    """The project's gate, for metrics of the user and of records in addition to the built-in ones.
-
-    Floors and required metrics may also name metrics that only its tests register.
-    """
-    gate = sources_here().toml.gate
-    return Policy.configured(gate, scenarios=scenarios, own=(*own, *gate.get("floors", {}), *gate.get("required", ())))
-
-
-def output_here() -> Path:
-    return sources_here().folder("output")
+        each.demand("cannot measure: ")
 
 
 MetricsOption = Annotated[
@@ -129,18 +123,19 @@ MetricsOption = Annotated[
 ]
 
 
-_SPEED_PERIOD_S = 600.0
-"""Trials take seconds; the remaining time is estimated from the last ten minutes."""
+TimeLimitOption = Annotated[
+    str | None, typer.Option(help="Time limit; starts that would exceed it are not begun: 90s, 10min, 1h.")
+]
 
 
-class MeasuringProgress:
+class MeasuringProgress(BlockNotes):
     """See `BlockObserver` of trials and `CampaignObserver` of starts. A step is a motion, or a decision."""
 
     def __init__(self, steps: int, *, name: str) -> None:
         self._is_terminal = sys.stderr.isatty()
         self._began_s = time.monotonic()
         self._steps = max(1, steps)
-        self._made = 0
+        self.made = 0
         self._name = one_line(name)
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
@@ -149,13 +144,12 @@ class MeasuringProgress:
             TextColumn("left"),
             console=Console(stderr=True),
             transient=True,
-            speed_estimate_period=_SPEED_PERIOD_S,
+            speed_estimate_period=600.0,  # seconds, as trials take some
         )
         self._task = self._bar.add_task(self._name, total=self._steps)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Shows the bar within the ``with`` block."""
         if not self._is_terminal:
             yield
             return
@@ -163,13 +157,12 @@ class MeasuringProgress:
             yield
 
     def doing(self, what: str) -> None:
-        """Reports the begin of a long step."""
         text = f"{self._name}: {one_line(what)}"
         self._bar.update(self._task, description=text)
         if not self._is_terminal:
             left = ""
-            if self._made:
-                left_s = (time.monotonic() - self._began_s) / self._made * max(0, self._steps - self._made)
+            if self.made:
+                left_s = (time.monotonic() - self._began_s) / self.made * max(0, self._steps - self.made)
                 left = f", about {describe_duration(left_s)} left"
             sys.stderr.write(f"{text}{left}\n")
             sys.stderr.flush()
@@ -181,47 +174,22 @@ class MeasuringProgress:
         else:
             sys.stderr.write(f"{line}\n")
 
-    def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
-
-    def block(self, block: Block, version: Version) -> None: ...
-
-    def waiting(self, what: str) -> None: ...
-
-    def surroundings(self, found: Interference) -> None:
-        text = describe_interference(found)
-        if text:
-            self.note(f"{text} (before the first trial)")
-
     def warm_up(self, number: int) -> None:
         self.step()
 
     def trial(self, trial: Trial) -> None:
         self.step()
         if not trial.succeeded:
-            reason = (trial.message or "no reason given").splitlines()[0]
-            self.note(f"trial {trial.index + 1} {trial.outcome}: {reason}")
-
-    def repeat(self, trial: MotionTrial) -> None:
-        self.note(f"trial {trial.index + 1} is made again: {describe_interference(trial.interference)}")
-
-    def reset_again(self, failure: str) -> None:
-        self.note(f"{failure}; trying again")
-
-    def end(self) -> None: ...
+            self.note(f"trial {trial.index + 1} {trial.outcome}: {reason_of(trial)}")
 
     def step(self, count: int = 1) -> None:
-        """Counts completed steps."""
-        self._made += count
-        self._bar.update(self._task, completed=self._made)
+        self.made += count
+        self._bar.update(self._task, completed=self.made)
 
     def expect(self, steps: int) -> None:
-        """Sets the largest number of remaining steps."""
-        self._steps = max(1, self._made + steps)
+        self._steps = max(1, self.made + steps)
         self._bar.update(self._task, total=self._steps)
 
-
-_LINES: Final = 10
-"""Number of lines of progress without a terminal."""
 
 Steps = Callable[[str, int, int], None]
 """Called with a step's name, its completed amount, and its total."""
@@ -230,8 +198,7 @@ Steps = Callable[[str, int, int], None]
 @contextmanager
 def step_bar() -> Iterator[Steps]:
     """A progress bar for consecutive steps; nothing without a terminal."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("", total=1)
 
         def show(step: str, done: int = 0, of: int = 1) -> None:
@@ -249,12 +216,12 @@ def trace_bar(count: int) -> Iterator[Callable[[], None]]:
             task = bar.add_task("", total=count)
             yield lambda: bar.advance(task)
         return
-    made = 0
+    made, lines = 0, 10
 
     def advance() -> None:
         nonlocal made
         made += 1
-        if made * _LINES // count > (made - 1) * _LINES // count:
+        if made * lines // count > (made - 1) * lines // count:
             sys.stderr.write(f"{made} of {count} traces\n")
             sys.stderr.flush()
 

@@ -5,31 +5,31 @@ Results may come from other machines; each is validated completely before it is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.text import Rendered, counted, one_line
+from pytest_ldos.base.text import counted, one_line
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.cli.main import Command, Group
+from pytest_ldos.cli.main import Command, make_group
 from pytest_ldos.cli.say import (
     FormatOption,
     OutputOption,
     choose_format,
     emit,
     emit_document,
+    emit_fitted,
     emit_text,
     find_trials,
-    is_strict,
     load_run,
     metric_names,
     say,
     sources_here,
     stores_here,
-    terminal,
 )
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import Found, StoredBaseline, merge_trials
@@ -59,10 +59,9 @@ def report(
     The run contains its base, its policy and the host's calibration. If it does not, the present ones are used.
     """
     chosen = choose_format(kind, output)
-    files = find_trials(run)
-    sets = [read_trials(file) for file in files]
-    policy = Policy.configured(sources_here().toml.gate, scenarios=len(sets), own=metric_names(sets))
-    sections = [_section(file, trials, policy) for file, trials in zip(files, sets, strict=True)]
+    sets = {file: read_trials(file) for file in find_trials(run)}
+    policy = Policy.configured(sources_here().toml.gate, scenarios=len(sets), own=metric_names(sets.values()))
+    sections = [_section(file, trials, policy) for file, trials in sets.items()]
     emit_document(compose(sections), chosen, output)
 
 
@@ -88,10 +87,6 @@ def _section(file: Path, trials: TrialSet, policy: Policy) -> Section:
     return compose_section(judged, notes=("judged now, by the present baseline: the run saved no verdict",))
 
 
-Pair = tuple[TrialSet, TrialSet]
-"""Head and base of one scenario."""
-
-
 def compare(
     base: Annotated[str, typer.Argument(help="Run folder, file of trials or baseline, or 'latest'.")],
     head: Annotated[str, typer.Argument(help="Likewise, to compare with BASE.")],
@@ -114,11 +109,11 @@ def compare(
         )
     sections, verdict = compare_sets({name: (heads[name], bases[name]) for name in common}, Path(base))
     emit_document(compose(sections), chosen, output)
-    raise typer.Exit(exit_code(verdict, strict=is_strict()))
+    raise typer.Exit(exit_code(verdict, strict=sources_here().is_strict(os.environ)))
 
 
-def compare_sets(pairs: Mapping[str, Pair], base: Path) -> tuple[list[Section], Verdict]:
-    """Judges saved trials: pairs of head and base by scenario; returns their sections and the worst verdict."""
+def compare_sets(pairs: Mapping[str, tuple[TrialSet, TrialSet]], base: Path) -> tuple[list[Section], Verdict]:
+    """Judges saved trials: head and base of each scenario; returns their sections and the worst verdict."""
     own = metric_names(each for pair in pairs.values() for each in pair)
     policy = Policy.configured(sources_here().toml.gate, scenarios=len(pairs), own=own)
     scenarios = counted(len(pairs), "scenario")
@@ -161,30 +156,21 @@ def join(
             ended = "its measurement ended without a result: see the job's log"
             sections.append(compose_infra("every scenario", [ended], stack=stack))
     document = compose(sections)
-    if not output:
-        emit_document(document, choose_format(None, None), None)
-    for place in output or ():
+    for place in output or [None]:
         emit_document(document, choose_format(None, place), place)
 
 
-_FOR_ONE: Final = "Several machines: CLASS=URL, once for each host class."
+def _urls(flag: str, meaning: str) -> Any:
+    return typer.Option(flag, metavar="URL", help=f"{meaning} Several machines: CLASS=URL, once for each host class.")
+
 
 ResultArguments = Annotated[
     list[Path],
     typer.Argument(metavar="RESULT…", help="Reports in JSON, as --ldos-report RESULT.json writes them; one a machine."),
 ]
-PageUrls = Annotated[
-    list[str] | None,
-    typer.Option("--page-url", metavar="URL", help=f"Where the report's page can be downloaded. {_FOR_ONE}"),
-]
-TraceUrls = Annotated[
-    list[str] | None,
-    typer.Option("--trace-url", metavar="URL", help=f"Where traces for Perfetto can be downloaded. {_FOR_ONE}"),
-]
-RunUrls = Annotated[
-    list[str] | None,
-    typer.Option("--run-url", metavar="URL", help=f"The page of the run that measured. {_FOR_ONE}"),
-]
+PageUrls = Annotated[list[str] | None, _urls("--page-url", "Where the report's page can be downloaded.")]
+TraceUrls = Annotated[list[str] | None, _urls("--trace-url", "Where traces for Perfetto can be downloaded.")]
+RunUrls = Annotated[list[str] | None, _urls("--run-url", "The page of the run that measured.")]
 
 
 def comment(
@@ -192,7 +178,7 @@ def comment(
     page_url: PageUrls = None,
     trace_url: TraceUrls = None,
     run_url: RunUrls = None,
-    output: Annotated[Path | None, typer.Option("--output", help="File to write instead of printing.")] = None,
+    output: OutputOption = None,
 ) -> None:
     """Write results as one comment for a pull request.
 
@@ -215,15 +201,13 @@ def comment(
     def links_of(owner: str) -> tuple[Link, ...]:
         return tuple(Link(title, url) for title, each, url in given if each == owner and url)
 
-    def render() -> Rendered:
-        if len(reports) > 1:
-            own = {each.name: links_of(each.host_class) for each in reports if each.host_class}
-            return markdown.render_several(reports, links=links_of(""), links_of=own)
+    own = {each.name: links_of(each.host_class) for each in reports if each.host_class}
+    if len(reports) > 1:
+        text = markdown.render_several(reports, links=links_of(""), links_of=own)
+    else:
         (only,) = reports
-        of_class = links_of(only.host_class) if only.host_class else ()
-        return markdown.render(only.document, links=(*of_class, *links_of("")))
-
-    emit_text(render, output)
+        text = markdown.render(only.document, links=(*own.get(only.name, ()), *links_of("")))
+    emit_text(text, output)
 
 
 def annotate(results: ResultArguments) -> None:
@@ -234,12 +218,10 @@ def annotate(results: ResultArguments) -> None:
     Exit code: 0 even if something regressed; 2 if a file is not a report.
     """
     reports = _read_all(results)
-    text = (
-        workflow_commands.render(reports[0].document)
-        if len(reports) == 1
-        else workflow_commands.render_several(reports)
-    )
-    emit(text)
+    if len(reports) > 1:
+        emit(workflow_commands.render_several(reports))
+    else:
+        emit(workflow_commands.render(reports[0].document))
 
 
 def _read_all(results: Sequence[Path]) -> tuple[HostReport, ...]:
@@ -253,9 +235,7 @@ def _split(given: str) -> tuple[str, str]:
     return ("", given) if is_bare else (before, after)
 
 
-baseline_app = typer.Typer(
-    cls=Group, help="Keep baselines: list, show, pin, promote, merge.", no_args_is_help=True, rich_markup_mode=None
-)
+baseline_app = make_group(help="Keep baselines: list, show, pin, promote, merge.", no_args_is_help=True)
 
 Scenario = Annotated[str, typer.Argument(help="Scenario of the baseline, e.g. baseline or msg_load.")]
 HostClass = Annotated[str, typer.Option(help="Host class, where several have such a baseline.")]
@@ -269,8 +249,7 @@ def list_baselines() -> None:
     if not stored:
         say("no baselines yet; the first run of a scenario records one: pytest -m baseline")
         return
-    width, color = terminal()
-    emit(render_baselines(stored, width=width, color=color))
+    emit_fitted(render_baselines, stored)
 
 
 @baseline_app.command(cls=Command)
@@ -279,9 +258,7 @@ def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False)
     baseline = _find(scenario, host_class, pinned=pinned)
     trials = read_trials(baseline.file)
     section = compose_section(judge_only(trials, Policy()), notes=(f"file: {baseline.file}",))
-    width, color = terminal()
-    document = compose([without_verdict(section)])
-    emit(render(document, width=width, color=color))
+    emit_fitted(render, compose([without_verdict(section)]))
 
 
 @baseline_app.command("pin", cls=Command)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import RUNS, TRIALS_FILE, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.scenario.options import OPTIONS, find_settings_file
+from pytest_ldos.scenario.options import find_settings_file
 from pytest_ldos.scenario.settings import Sources, read_environment, read_sources
 from pytest_ldos.show.page.formats import Format, format_of, require_format
 from pytest_ldos.show.report.document import Document
@@ -41,12 +41,10 @@ def sources_here() -> Sources:
 
 
 def stores_here() -> BaselineStores:
-    """The baselines of the working directory's project."""
     return BaselineStores.of(sources_here())
 
 
 def load_run(name: str) -> list[TrialSet]:
-    """The trial sets of `find_trials`."""
     return [read_trials(file) for file in find_trials(name)]
 
 
@@ -69,25 +67,8 @@ def find_trials(name: str) -> list[Path]:
     return found
 
 
-def is_strict() -> bool:
-    """True if an inconclusive comparison is an error: as configured, or by default on CI."""
-    asked = sources_here().value(OPTIONS["strict"].name)
-    return bool(os.environ.get("CI")) if asked is None else bool(asked)
-
-
-def terminal() -> tuple[int, bool]:
-    """Width of the terminal, and True if it supports colours."""
-    is_terminal = sys.stdout.isatty()
-    width = os.get_terminal_size().columns if is_terminal else int(os.environ.get("COLUMNS", "100"))
-    return width, is_terminal and "NO_COLOR" not in os.environ
-
-
 def metric_names(runs: Iterable[TrialSet]) -> set[str]:
-    """Names of all metrics in the runs, including a user's own."""
     return {metric.name for trials in runs for metric in trials.metrics}
-
-
-_SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def parse_share(text: str, *, what: str) -> float:
@@ -107,11 +88,10 @@ def parse_duration_s(text: str, *, what: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*", text)
     if match is None:
         raise ConfigurationError(f"{what} is {text!r}", remedy="write it as 90s, 10min or 1h")
-    return float(match[1]) * _SECONDS[match[2] or "s"]
+    return float(match[1]) * {"s": 1.0, "min": 60.0, "h": 3600.0}[match[2] or "s"]
 
 
 def parse_confidence(text: str) -> float:
-    """The value of ``--confidence``, a share between 0.5 and 1."""
     confidence = parse_share(text, what="--confidence")
     if not 0.5 < confidence < 1:
         raise ConfigurationError(f"--confidence is {text!r}", remedy="it must be between 0.5 and 1, as 0.9 or 90%")
@@ -127,7 +107,7 @@ def allow_any_letter() -> None:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Prints a line of untrusted text."""
+    """Prints a line, which may hold untrusted text."""
     with _printing():
         typer.echo(one_line(text), err=err)
 
@@ -144,7 +124,6 @@ def complain(error: LdosError) -> None:
 
 
 def ask(question: str) -> bool:
-    """Asks a question; True for yes."""
     return typer.confirm(one_line(question))
 
 
@@ -177,25 +156,34 @@ def choose_format(kind: Format | None, output: Path | None) -> Format:
     return kind
 
 
+def emit_fitted(render: Callable[..., Rendered], *values: Any, output: Path | None = None, **options: Any) -> None:
+    """Prints what `render` makes for this terminal, or writes it to a file without colours."""
+    is_terminal = sys.stdout.isatty()
+    width = os.get_terminal_size().columns if is_terminal else int(os.environ.get("COLUMNS", "100"))
+    color = is_terminal and "NO_COLOR" not in os.environ and output is None
+    emit_text(render(*values, width=width, color=color, **options), output)
+
+
 def emit_document(document: Document, kind: Format, output: Path | None) -> None:
-    """Prints or writes a report; see `emit_text`."""
-    width, color = terminal()
     if output is None:
-        emit(render_as(document, kind, width=width, color=color))
+        emit_fitted(render_as, document, kind)
     else:
-        emit_text(lambda: render_as(document, kind), output)
+        emit_text(render_as(document, kind), output)
 
 
-def emit_text(render: Callable[[], Rendered], output: Path | None) -> None:
-    """Prints or writes rendered text. Raises `NotWritten` or `ConfigurationError` if the file cannot be written."""
+def emit_text(text: Rendered, output: Path | None) -> None:
     if output is None:
-        emit(render())
-        return
-    write_text(render(), output)
-    say(f"report: {output}")
+        emit(text)
+    else:
+        write_text(text, output)
 
 
-def write_text(text: str, output: Path) -> None:
-    """Writes a report; raises as `emit_text` does."""
+def write_text(text: str, output: Path, *, what: str = "report", err: bool = False) -> None:
+    """Writes a file, and prints where it is.
+
+    Raises:
+        NotWritten, ConfigurationError: it cannot be written.
+    """
     require_writable_file(output)
     write_atomically(output, text)
+    say(f"{what}: {output}", err=err)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import typer
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
-from pytest_ldos.base.text import Rendered, counted
+from pytest_ldos.base.text import counted
 from pytest_ldos.campaign.bisection import TRIALS_PER_START, Finding, SearchPlan, Spacing
 from pytest_ldos.campaign.breaking_result import BreakingPlan, BreakingResult, parse_criterion
 from pytest_ldos.campaign.commit_rounds import (
@@ -30,39 +30,30 @@ from pytest_ldos.campaign.commit_rounds import (
 from pytest_ldos.campaign.commit_search import CommitResult, CommitSearch
 from pytest_ldos.campaign.find_breaking import BreakingSearch, BreakingStore, Harsher, VariedField
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.starts import machine_here, measure_start, version_here
+from pytest_ldos.campaign.starts import key_of, machine_here, measure_start, version_here
 from pytest_ldos.campaign.versions.find import VersionFinder
 from pytest_ldos.cli.measuring import (
     MeasuringProgress,
     MetricsOption,
-    choose_measured,
-    describe_cost,
-    key_of,
+    Request,
+    TimeLimitOption,
     measuring,
-    output_here,
     refuse_unable,
-    site_here,
 )
 from pytest_ldos.cli.say import (
     FormatOption,
     OutputOption,
     choose_format,
-    emit_text,
+    emit_fitted,
     parse_confidence,
     parse_duration_s,
     parse_share,
     say,
-    sources_here,
-    terminal,
 )
-from pytest_ldos.measure.metrics.catalogue import Catalogue
-from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
-from pytest_ldos.show.report.bisect import answer as answer_commit
-from pytest_ldos.show.report.bisect import remarks as remark_commit
-from pytest_ldos.show.report.bisect import render_bisect_as
-from pytest_ldos.show.report.breaking import answer, remarks, render_breaking_as
+from pytest_ldos.show.report import bisect as bisect_report
+from pytest_ldos.show.report import breaking
 
 
 def find_breaking(  # noqa: PLR0913 - one a command-line option
@@ -86,9 +77,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
         int, typer.Option(min=1, max=100, help="Trials of each start of the stack; 1 makes them independent.")
     ] = TRIALS_PER_START,
     max_trials: Annotated[int, typer.Option(min=1, help="Trials of all levels together.")] = 200,
-    time_limit: Annotated[
-        str | None, typer.Option(help="Time limit; starts that would exceed it are not begun: 90s, 10min, 1h.")
-    ] = None,
+    time_limit: TimeLimitOption = None,
     scale: Annotated[
         Spacing | None, typer.Option(help="Spacing of levels. [default: by field; linear for percent and CPUs]")
     ] = None,
@@ -112,13 +101,10 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     Exit code: 0 an answer was found (also: it does not break), 11 it could not be measured or decided, 130 interrupted.
     """
     kind = choose_format(output_format, output)
-    sources, (name,), catalogue = choose_measured([scenario] if scenario else None, metrics)
-    plain = dataclasses.replace(
-        sources.scenario(name, {}), trials=trials_per_start, max_trials=0, seeds=SeedMode.RANDOM
-    )
-    field = VariedField.find(address, plain)
+    asked = Request.of([scenario], metrics)
+    field = VariedField.find(address, asked.spec(trials=trials_per_start, seeds=SeedMode.RANDOM))
     levels = field.scale(lo, hi, precision=parse_share(precision, what="--precision"), spacing=scale, harsher=harsher)
-    criterion = parse_criterion(until, {metric.name: metric.description for metric in catalogue.values()})
+    criterion = parse_criterion(until, {metric.name: metric.description for metric in asked.catalogue.values()})
     plan = BreakingPlan(
         address=field.address,
         criterion=criterion,
@@ -141,47 +127,33 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     with measuring(kept="complete starts are saved: the same command resumes"):
         for level in (levels.calm, levels.harsh):
             refuse_unable(field.at(level))
-        result = _search(plan, field, catalogue)
-    _show((answer(result), *remarks(result)), partial(render_breaking_as, result, kind), output)
+        result = _search(asked, plan, field)
+    if output is not None:
+        for sentence in (breaking.answer(result), *breaking.remarks(result)):
+            say(sentence)
+    emit_fitted(breaking.render_breaking_as, result, kind, output=output)
     is_known = result.is_finished and result.finding not in {Finding.UNDECIDED, Finding.UNMEASURED}
     # also an interval, if the time limit ended the search
     raise typer.Exit(0 if is_known or result.finding is Finding.BREAKS else exit_codes.INVALID)
 
 
-def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> BreakingResult:
-    """Measures until the breaking point is found."""
+def _search(asked: Request, plan: BreakingPlan, field: VariedField) -> BreakingResult:
     calm = field.at(plan.search.scale.calm)
     progress = MeasuringProgress(plan.search.max_trials, name=f"{calm.name}: breaking point")
-    sources = sources_here()
-    site = site_here(catalogue, progress)
+    site, sources = asked.site(progress), asked.sources
     version = version_here(sources.root, calm.stack, baselines=sources.folder("baselines"))
-    store = BreakingStore(key_of(calm).folder(output_here() / "breaking") / field.address)
-    block = len(store.files())
-
-    def measure(spec: ScenarioSpec) -> TrialSet:
-        nonlocal block
-        block += 1
-        return measure_start(spec, site, block=block - 1)
-
+    store = BreakingStore(key_of(calm).folder(asked.output / "breaking") / field.address)
+    blocks = itertools.count(len(store.files()))
     search = BreakingSearch(
         plan=plan,
         at=field.at,
-        measure=measure,
+        measure=lambda spec: measure_start(spec, site, block=next(blocks)),
         store=store,
         observer=progress,
-        version={**version, "metrics": ", ".join(catalogue)},
+        version={**version, "metrics": ", ".join(asked.catalogue)},
     )
     with progress.shown():
         return search.run()
-
-
-def _show(sentences: Iterable[str], render: Callable[..., Rendered], output: Path | None) -> None:
-    """Prints the result, or writes it and prints its sentences."""
-    width, color = terminal()
-    if output is not None:
-        for sentence in sentences:
-            say(sentence)
-    emit_text(lambda: render(width=width, color=color and output is None), output)
 
 
 def bisect(  # noqa: PLR0913 - one a command-line option
@@ -214,9 +186,9 @@ def bisect(  # noqa: PLR0913 - one a command-line option
     GOOD, 130 interrupted.
     """
     kind = choose_format(output_format, output)
-    sources, (name,), catalogue = choose_measured([scenario] if scenario else None, metrics)
-    refuse_unknown([metric], catalogue, "metric in --metric:")
-    spec = dataclasses.replace(sources.scenario(name, {}), trials=trials_per_start, max_trials=0)
+    asked = Request.of([scenario], metrics)
+    refuse_unknown([metric], asked.catalogue, "metric in --metric:")
+    spec = asked.spec(trials=trials_per_start)
     commits = list_commits(good, bad, Path())
     plan = plan_search(
         len(commits) - 1,
@@ -230,51 +202,46 @@ def bisect(  # noqa: PLR0913 - one a command-line option
             f"--max-trials {max_trials} cannot decide BAD and one commit more",
             remedy=f"allow {least} or more, better {MAX_TRIALS}; a lower --confidence needs fewer",
         )
-    for line in _costs(spec, plan, commits):
-        say(line, err=not dry_run)
+    amounts = least_amount(plan, spec.warmup), most_amount(plan, spec.warmup)
+    after = f"{counted(len(commits) - 1, 'commit')} after GOOD {commits[0].name} up to BAD {commits[-1].name}"
+    largest = f"{counted(amounts[1].starts, 'stack start')} and {counted(amounts[1].trials, 'trial')} at most"
+    say(f"{after}; at most {plan.most_levels} are built and measured", err=not dry_run)
+    say(f"{asked.describe_cost(spec, *amounts)}; {largest}; builds come on top", err=not dry_run)
     if dry_run:
         return
     with measuring(kept="complete rounds are saved: the same command resumes the search"):
         refuse_unable(spec)
-        result = _search_bisect(plan, commits, spec, catalogue, metric)
-    _show((answer_commit(result), *remark_commit(result)), partial(render_bisect_as, result, kind), output)
+        result = _search_bisect(asked, plan, commits, spec, metric)
+    if output is not None:
+        for sentence in (bisect_report.answer(result), *bisect_report.remarks(result)):
+            say(sentence)
+    emit_fitted(bisect_report.render_bisect_as, result, kind, output=output)
     raise typer.Exit(0 if result.suspects else exit_codes.INVALID)
 
 
-def _costs(spec: ScenarioSpec, plan: SearchPlan, commits: Sequence[Commit]) -> tuple[str, ...]:
-    """Lines on the searched commits and the expected cost."""
-    amounts = least_amount(plan, spec.warmup), most_amount(plan, spec.warmup)
-    after, most = counted(len(commits) - 1, "commit"), plan.most_levels
-    first = f"{after} after GOOD {commits[0].name} up to BAD {commits[-1].name}; at most {most} are built and measured"
-    largest = f"{counted(amounts[1].starts, 'stack start')} and {counted(amounts[1].trials, 'trial')} at most"
-    return first, f"{describe_cost(spec, *amounts)}; {largest}; builds come on top"
-
-
 def _search_bisect(
-    plan: SearchPlan, commits: Sequence[Commit], spec: ScenarioSpec, catalogue: Catalogue, metric: str
+    asked: Request, plan: SearchPlan, commits: Sequence[Commit], spec: ScenarioSpec, metric: str
 ) -> CommitResult:
-    """Measures until the commit is found."""
     progress = MeasuringProgress(most_amount(plan, spec.warmup).trials, name=f"{spec.name}: bisect")
-    sources = sources_here()
-    site = site_here(catalogue, progress)
+    site, sources = asked.site(progress), asked.sources
     finder = VersionFinder(
         stack=spec.stack,
         spec=sources.toml.base,
         root=sources.root.absolute(),
         folder=Path.cwd(),
-        output=output_here(),
+        output=asked.output,
         announce=progress.note,
     )
     between = f"{commits[0].name}..{commits[-1].name}"
     search = CommitSearch(
         commits=commits,
         plan=plan,
-        metric=catalogue[metric].description,
+        metric=asked.catalogue[metric].description,
         spec=spec,
-        where={**machine_here(spec.stack), "metrics": ", ".join(catalogue)},
+        where={**machine_here(spec.stack), "metrics": ", ".join(asked.catalogue)},
         prepare=lambda commit: dataclasses.replace(finder.find(Role.BASE, commit.name), name=commit.name),
         measure=lambda versions, records, number: measure_round(spec, site, versions, records, number),
-        store=CommitStore(key_of(spec).folder(output_here() / "bisect") / between),
+        store=CommitStore(key_of(spec).folder(asked.output / "bisect") / between),
         observer=progress,
     )
     with progress.shown():

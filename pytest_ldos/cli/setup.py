@@ -16,21 +16,19 @@ import typer
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.files import find_carried, write_atomically
+from pytest_ldos.campaign.starts import key_of
 from pytest_ldos.campaign.versions.build import build_packages, needed_by
 from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.cli.measure_commit import main
-from pytest_ldos.cli.say import ask, emit, say, sources_here, terminal
+from pytest_ldos.cli.say import ask, emit, emit_fitted, say, sources_here
 from pytest_ldos.doctor.changes import ChangeLog, Finding, Machine, Status, changes_file, describe_question, mend
 from pytest_ldos.doctor.diagnose import diagnose, worst
 from pytest_ldos.host.checkout import GitWords, ask_git, why_no_commit
-from pytest_ldos.host.fingerprint import take_fingerprint
-from pytest_ldos.robot.stack.choose import describe_stack
 from pytest_ldos.scenario.options import OWN_FILE, PROJECT_FILE
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
 
-_TEMPLATE: Final = "examples/first_project"
 _FILES: Final = {
     PROJECT_FILE: "settings, and a scenario as data: busy_cell",
     "test_arm.py": "a test of each scenario",
@@ -53,7 +51,7 @@ def init(
 
     Existing files are unchanged, and lines to add to them are printed.
     """
-    template = find_carried(_TEMPLATE)
+    template = find_carried("examples/first_project")
     places = {name: directory / name for name in _FILES}
     if (own := directory / OWN_FILE).exists():
         places[PROJECT_FILE] = own
@@ -125,14 +123,13 @@ def doctor(
     if as_json + fix + undo > 1 or (yes and not fix):
         raise ConfigurationError("these options do not go together", remedy="one of --json, --fix [--yes], --undo")
     sources = sources_here()
-    spec = sources.scenario(next(iter(BUILT_IN_SCENARIOS)), {}).stack
-    spec = spec if stack is None else dataclasses.replace(spec, kind=stack)
+    scenario = sources.scenario(next(iter(BUILT_IN_SCENARIOS)), {})
+    spec = scenario.stack if stack is None else dataclasses.replace(scenario.stack, kind=stack)
     machine = Machine(output=sources.folder("output"), stack=spec)
     if host_class:
         if as_json or fix or undo or strict:
             raise ConfigurationError("--host-class prints one line and looks at nothing", remedy="give it alone")
-        info = describe_stack(spec)
-        say(take_fingerprint(rmw=info.rmw, versions=info.versions).host_class)
+        say(key_of(dataclasses.replace(scenario, stack=spec)).host_class)
         return
     if undo:
         changes = ChangeLog(changes_file(machine.environment))
@@ -154,8 +151,7 @@ def _show(findings: Sequence[Finding], *, stack: str, as_json: bool) -> None:
     if as_json:
         emit(render_diagnosis_json(findings, stack=stack))
         return
-    width, color = terminal()
-    emit(render_diagnosis(findings, width=width, color=color))
+    emit_fitted(render_diagnosis, findings)
 
 
 def _mend(findings: Sequence[Finding], machine: Machine, *, may_ask: bool) -> bool:

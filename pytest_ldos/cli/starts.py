@@ -19,7 +19,15 @@ from pytest_ldos.campaign.cells import Axis, Grid, show_value
 from pytest_ldos.campaign.detection import DRAWS, is_trustworthy
 from pytest_ldos.campaign.estimate import Amount
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
-from pytest_ldos.campaign.starts import RunStore, SequencePlan, Sequencer, measure_start, motions_of, version_here
+from pytest_ldos.campaign.starts import (
+    RunStore,
+    SequencePlan,
+    Sequencer,
+    key_of,
+    measure_start,
+    motions_of,
+    version_here,
+)
 from pytest_ldos.campaign.sweep import (
     TRUSTED,
     CellResult,
@@ -35,21 +43,16 @@ from pytest_ldos.campaign.sweep import (
 from pytest_ldos.cli.measuring import (
     MeasuringProgress,
     MetricsOption,
-    choose_measured,
-    describe_cost,
-    key_of,
+    Request,
+    TimeLimitOption,
     measuring,
-    output_here,
-    policy_here,
     refuse_unable,
-    site_here,
 )
-from pytest_ldos.cli.say import emit, parse_duration_s, parse_share, say, stores_here, terminal, write_text
+from pytest_ldos.cli.say import emit, emit_fitted, parse_duration_s, parse_share, say, stores_here, write_text
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.judge.baseline.store import UnreadableCalibration, find_calibration, save_calibration
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.judging import with_calibration
-from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.robot.stack.choose import resolve_kind
@@ -57,29 +60,18 @@ from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import OWN_NAME
 from pytest_ldos.show.report import calibration
+from pytest_ldos.show.report import sweep as sweep_report
 from pytest_ldos.show.report.compose import describe_uncalibrated, report_calibration
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep import (
-    SweepReport,
-    compose_sweep,
-    describe_cell,
-    render_for,
-    render_json,
-    render_text,
-    require_suffix,
-    shown_metrics,
-)
 from pytest_ldos.show.report.words import describe_calibration
-
-_PLANTED: Final = 0.3
-"""Number of pairs with a planted change for each pair without one."""
 
 
 class Format(StrEnum):
-    """Format of a result."""
-
     TEXT = "text"
     JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="Format of the result.")]
 
 
 def calibrate(  # noqa: PLR0913 - one a command-line option
@@ -101,15 +93,13 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
         ),
     ] = True,
     effect: Annotated[str, typer.Option(help="Print the number of trials required to detect this change.")] = "15%",
-    time_limit: Annotated[
-        str | None, typer.Option(help="Time limit; starts that would exceed it are not begun: 90s, 10min, 1h.")
-    ] = None,
+    time_limit: TimeLimitOption = None,
     draws: Annotated[int, typer.Option(min=1, max=10_000, help="Pairs judged for each number of trials.")] = 200,
     to_repository: Annotated[
         bool, typer.Option("--to-repository", help="Store it with the repository's baselines instead of the machine's.")
     ] = False,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
+    output_format: FormatOption = Format.TEXT,
 ) -> None:
     """Measure this machine's noise, and the gate's MDE.
 
@@ -120,8 +110,8 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
 
     Exit code: 0 calibrated, 11 it could not be measured, 130 interrupted.
     """
-    sources, names, catalogue = choose_measured(scenario, metrics)
-    require(name is None or len(names) == 1, f"--name {name} is for one scenario", remedy="give --scenario once")
+    asked = Request.of(scenario or (), metrics)
+    require(name is None or len(asked.names) == 1, f"--name {name} is for one scenario", remedy="give --scenario once")
     own = {} if name is None else {OWN_NAME: name}
     plan = partial(
         SequencePlan,
@@ -133,40 +123,39 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     )
     proof = Proof(
         effect=parse_share(effect, what="--effect"),
-        policy=policy_here(scenarios=len(names), own=catalogue),
+        policy=asked.policy(asked.catalogue),
         draws=draws,
-        planted_draws=max(1, round(_PLANTED * draws)),
-        metrics=len(catalogue),
+        planted_draws=max(1, round(0.3 * draws)),
+        metrics=len(asked.catalogue),
     )
-    specs = [dataclasses.replace(sources.scenario(each, own), trials=trials, max_trials=0) for each in names]
+    scenarios = [asked.sources.scenario(each, own) for each in asked.names]
+    specs = [dataclasses.replace(each, trials=trials, max_trials=0) for each in scenarios]
     results = []
     with measuring(kept="complete starts are saved: the same command resumes"):
         for spec in specs:
             refuse_unable(spec)
-            result = _calibrate(plan(spec=spec), proof, catalogue)
+            result = _calibrate(asked, plan(spec=spec), proof)
             file = str(save_calibration(stores_here(), result.calibration, to_repository=to_repository))
             results.append((result, file))
             if output_format is Format.TEXT:
-                width, color = terminal()
-                emit(calibration.render_calibration(result, file=file, width=width, color=color))
+                emit_fitted(calibration.render_calibration, result, file=file)
     if output_format is Format.JSON:
         emit(calibration.render_calibration_json(results))
 
 
-def _calibrate(plan: SequencePlan, proof: Proof, catalogue: Catalogue) -> CalibrationResult:
-    """Measures a scenario, estimates its noise, and tests the gate."""
+def _calibrate(asked: Request, plan: SequencePlan, proof: Proof) -> CalibrationResult:
     spec, starts = plan.spec, plan.runs * plan.starts
     progress = MeasuringProgress(starts * motions_of(spec), name=spec.name)
-    site = site_here(catalogue, progress)
+    site = asked.site(progress)
     sequencer = Sequencer(
         plan=plan,
-        store=RunStore(key_of(spec).folder(output_here() / "calibration")),
+        store=RunStore(key_of(spec).folder(asked.output / "calibration")),
         measure=lambda block: measure_start(spec, site, block=block),
         observer=progress,
         commit=describe_commit(Path()),
     )
     amount = Amount(starts, starts * (motions_of(spec) - spec.trials), starts * spec.trials)
-    progress.note(describe_cost(spec, amount, amount))  # without pauses between runs
+    progress.note(asked.describe_cost(spec, amount, amount))  # without pauses between runs
     with progress.shown():
         measured = sequencer.runs()
     proving = MeasuringProgress(proof.decisions, name=f"{spec.name}: the gate judges equal versions")
@@ -194,7 +183,7 @@ def selftest(
     quick: Annotated[bool, typer.Option("--quick", help="One size of faults of known effect, fewer trials.")] = False,
     draws: Annotated[int, typer.Option(min=1, max=10_000, help="Bootstrap resamples of each size.")] = DRAWS,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
+    output_format: FormatOption = Format.TEXT,
 ) -> None:
     """Plant known faults, and count those that the gate finds.
 
@@ -204,14 +193,13 @@ def selftest(
     Exit code: 0 all expectations were met, 10 an expected fault was missed or an equal version called regressed, 11
     something could not be measured, 130 interrupted.
     """
-    sources, (name,), catalogue = choose_measured([scenario] if scenario else None, metrics)
-    count = trials or (_QUICK_TRIALS if quick else _TRIALS)
-    spec = dataclasses.replace(sources.scenario(name, {}), trials=count, max_trials=0)
+    asked = Request.of([scenario], metrics)
+    spec = asked.spec(trials=trials or (_QUICK_TRIALS if quick else _TRIALS))
     shares = [0.0 if part in {"0", "0%"} else parse_share(part, what="--sizes") for part in _listed(sizes)]
     plan = plan_self_test(spec, resolve_kind(spec.stack), faults=_listed(faults), sizes=shares, quick=quick)
     notes: list[str] = []
     progress = MeasuringProgress(plan.starts * motions_of(spec), name="self-test")
-    site = site_here(catalogue, progress)
+    site = asked.site(progress)
 
     def measure(spec: ScenarioSpec, block: int, what: str) -> TrialSet:
         progress.doing(f"start {block + 1} of {plan.starts}, {what}")
@@ -220,23 +208,21 @@ def selftest(
     with measuring(kept="a self-test saves nothing: start it again"):
         refuse_unable(spec)
         with progress.shown():
-            result = run_self_test(
-                plan, measure, lambda base: _policy(base, notes), describe=describe_reason, draws=draws
-            )
+            policy = partial(_policy, asked, notes)
+            result = run_self_test(plan, measure, policy, describe=describe_reason, draws=draws)
     result = dataclasses.replace(result, notes=(*result.notes, *notes))
-    width, color = terminal()
     if output_format is Format.JSON:
         emit(calibration.render_self_test_json(result))
     else:
-        emit(calibration.render_self_test(result, width=width, color=color))
+        emit_fitted(calibration.render_self_test, result)
     if not is_trustworthy(result.detections):
         raise typer.Exit(exit_codes.REGRESSED)
     raise typer.Exit(exit_codes.INVALID if any(each.problem for each in result.detections) else 0)
 
 
-def _policy(base: TrialSet, notes: list[str]) -> Policy:
+def _policy(asked: Request, notes: list[str], base: TrialSet) -> Policy:
     """The gate's policy, with this host's noise if it is calibrated; notes which."""
-    policy = policy_here(scenarios=1, own=(metric.name for metric in base.metrics))
+    policy = asked.policy(metric.name for metric in base.metrics)
     found = find_calibration(stores_here(), base)
     if isinstance(found, UnreadableCalibration):
         raise RecordUnreadable(found.reason)
@@ -281,7 +267,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     max_hours: Annotated[float, typer.Option(min=0, help="Refuse a sweep that would take longer.")] = 24.0,
     output: Annotated[Path | None, typer.Option(help="File for the result: .html, .md, .json or .csv.")] = None,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="Format of the result.")] = Format.TEXT,
+    output_format: FormatOption = Format.TEXT,
     addresses: Annotated[bool, typer.Option("--addresses", help="List settings that can be swept, and end.")] = False,
 ) -> None:
     """Measure a scenario at each combination of some settings.
@@ -298,22 +284,22 @@ def sweep(  # noqa: PLR0913 - one a command-line option
         for address, default in shown.items():
             say(f"{address:{width}}  {_default(default)}".rstrip())
         return
-    sources, (chosen,), catalogue = choose_measured([scenario] if scenario else None, metrics)
-    base = dataclasses.replace(sources.scenario(chosen, {}), max_trials=0)
-    base = base if trials is None else dataclasses.replace(base, trials=trials)
+    asked = Request.of([scenario], metrics)
+    sources = asked.sources
+    base = asked.spec() if trials is None else asked.spec(trials=trials)
     grid = Grid(base=base, axes=tuple(parse_axis(each) for each in over or ()))
     plan = SweepPlan(grid=grid, starts=starts, retry=retry)
     _ = grid.specs  # refuses values out of range before starting
     plan.refuse_endless(longest_s=3600 * max_hours)
     if output is not None:
-        require_suffix(output)
-    own = {"metrics": ", ".join(catalogue)} if metrics or sources.toml.metrics else {}
+        sweep_report.require_suffix(output)
+    own = {"metrics": ", ".join(asked.catalogue)} if metrics or sources.toml.metrics else {}
     version = {**version_here(sources.root, base.stack, baselines=sources.folder("baselines")), **own}
     usual = name_for(f"{base.name}@{','.join(axis.address for axis in grid.axes)}")
     definition = Definition(name=usual if name is None else name, grid=grid, version=version)
-    folder, was_there = open_sweep(output_here(), definition, fresh=fresh)
+    folder, was_there = open_sweep(asked.output, definition, fresh=fresh)
     progress = _Progress(plan, folder, was_there=was_there)
-    site = site_here(catalogue, progress.bar)
+    site = asked.site(progress)
     sweeper = Sweeper(
         plan=plan,
         folder=folder,
@@ -326,12 +312,19 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     if progress.left:
         with measuring(kept="measured cells are saved: the same command resumes the sweep"):
             recording_available().demand()
-            with progress.bar.shown():
+            with progress.shown():
                 results = sweeper.run()
     else:  # the machine is not needed
         results = sweeper.run()
     notes = () if starts > 1 else ("--starts 3 would measure the variation between stack starts",)
-    _emit(compose_sweep(definition.name, grid.outline, results, notes), folder, output, output_format)
+    report = sweep_report.compose_sweep(definition.name, grid.outline, results, notes)
+    if output_format is Format.JSON:
+        emit(sweep_report.render_json(report))
+    else:
+        emit_fitted(sweep_report.render_text, report)
+        say(f"results: {folder.path}")
+    if output is not None:
+        write_text(sweep_report.render_for(report, output), output, err=output_format is Format.JSON)
     states = {result.state for result in results}
     is_whole = bool(states & TRUSTED) and states <= {*TRUSTED, CellState.SKIPPED}  # a sweep without results fails
     raise typer.Exit(0 if is_whole else exit_codes.INVALID)
@@ -345,36 +338,22 @@ def _default(value: object) -> str:
     return show_value(value) if isinstance(value, bool | float) else str(value)
 
 
-class _Progress:
-    """Reports with what a sweep resumes, which cells and starts are `left`, and the result of each cell."""
+class _Progress(MeasuringProgress):
+    """A bar for a sweep, of which these cells and starts are `left`."""
 
     def __init__(self, plan: SweepPlan, folder: SweepFolder, *, was_there: bool) -> None:
         self._plan = plan
         self.left = plan.left(folder.records(skip_damaged=True))
-        self.bar = MeasuringProgress(sum(motions_of(plan.grid.specs[name]) for name, _ in self.left), name="sweep")
-        note = self.bar.note
+        super().__init__(sum(motions_of(plan.grid.specs[name]) for name, _ in self.left), name="sweep")
         size = plan.grid.size * plan.starts
         done = size - len(self.left)
         if not self.left:
-            note(f"{folder.path} was already complete: these are its results; --fresh measures again")
+            self.note(f"{folder.path} was already complete: these are its results; --fresh measures again")
         elif done and was_there:
-            note(f"goes on in {folder.path}: {done} of {size} starts are complete")
+            self.note(f"goes on in {folder.path}: {done} of {size} starts are complete")
         else:
-            note(f"{size} stack starts, about {describe_duration(plan.estimate_s)}: {folder.path}")
+            self.note(f"{size} stack starts, about {describe_duration(plan.estimate_s)}: {folder.path}")
 
     def cell_done(self, result: CellResult) -> None:
-        report = compose_sweep("", self._plan.grid.outline, [result])
-        self.bar.note(describe_cell(report.cells[0], shown_metrics(report)))
-
-
-def _emit(report: SweepReport, folder: SweepFolder, output: Path | None, output_format: Format) -> None:
-    """Prints the result, and writes the requested file."""
-    width, color = terminal()
-    if output_format is Format.JSON:
-        emit(render_json(report))
-    else:
-        emit(render_text(report, width=width, color=color))
-        say(f"results: {folder.path}")
-    if output is not None:
-        write_text(render_for(report, output), output)
-        say(f"report: {output}", err=output_format is Format.JSON)
+        report = sweep_report.compose_sweep("", self._plan.grid.outline, [result])
+        self.note(sweep_report.describe_cell(report.cells[0], sweep_report.shown_metrics(report)))

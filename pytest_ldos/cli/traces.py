@@ -1,12 +1,12 @@
-"""``ldos export | profile``, and shared parts of commands on traces: arguments, and the model of selected processes."""
+"""``ldos export | profile``, and what commands on traces share: arguments, and the model of selected processes."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -16,9 +16,9 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, refuse_unknown
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.cli.main import Command, Group
+from pytest_ldos.cli.main import Command, make_group
 from pytest_ldos.cli.measuring import Steps, step_bar, trace_bar
-from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, say, terminal, write_text
+from pytest_ldos.cli.say import ANOTHER_OUTPUT, emit, emit_fitted, say, write_text
 from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
 from pytest_ldos.fleet.tasks import InProcess
 from pytest_ldos.fleet.traces import SKIP_OPTION, Found, Request, TraceSummary, find_traces
@@ -47,15 +47,10 @@ from pytest_ldos.trace.flow.build import build_flow
 
 
 class OnCorrupt(StrEnum):
-    """Action for a damaged trace."""
-
     REFUSE = "refuse"
     SKIP = "skip"
 
 
-TraceDirectory = Annotated[
-    Path, typer.Argument(help="CTF trace or session of several: its directory, archive or address.")
-]
 Pids = Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")]
 Together = Annotated[
     bool, typer.Option("--together", help="Each folder is one trace, even if it contains those of several hosts.")
@@ -73,15 +68,7 @@ def naming_option() -> Iterator[None]:
         raise TraceUnreadable(error.path, error.offset, error.reason, remedy=remedy) from None
 
 
-def build_observed(decoded: DecodedTrace, pids: Collection[int] | None) -> ExecutionModel:
-    """The model of the given processes, by default all; refuses processes and traces without events of ROS 2."""
-    model = build.build_execution(decoded, pids=pids)
-    if not pids:
-        build.require_events(model, decoded.directory)
-    _require_observed(model, pids, lambda: build.build_execution(decoded))
-    return model
-
-
+@naming_option()
 def read_observed(
     trace: Path,
     pids: Collection[int] | None,
@@ -95,35 +82,28 @@ def read_observed(
     Reads in windows if their length is given, or if the model would not fit into memory; `spread` to other processes.
     """
     if window_s is None and _fits(trace):
-        with naming_option():
-            return build_observed(read_trace(trace, events=build.NEEDED_EVENTS, on_corrupt=on_corrupt), pids)
+        decoded = read_trace(trace, events=build.NEEDED_EVENTS, on_corrupt=on_corrupt)
+        return _observed(partial(build.build_execution, decoded), pids, decoded.directory)
     window_ns = None if window_s is None else round(window_s * NS_PER_S)
-    with naming_option(), open_in_windows(trace, window_ns=window_ns, on_corrupt=on_corrupt) as windows:
-        model = build.build_execution_in_windows(windows, pids=pids, spread=spread)
-        if not pids:
-            build.require_events(model, trace)
-        _require_observed(model, pids, lambda: build.build_execution_in_windows(windows))
-    return model
-
-
-_NEEDED: Final = 3.0
-"""Memory for reading a trace at once, in multiples of its size."""
-
-_SHARE: Final = 0.5
-"""Share of the available memory that this may take."""
+    with open_in_windows(trace, window_ns=window_ns, on_corrupt=on_corrupt) as windows:
+        return _observed(partial(build.build_execution_in_windows, windows, spread=spread), pids, trace)
 
 
 def _fits(trace: Path) -> bool:
-    return content_bytes(trace) * _NEEDED < available_bytes() * _SHARE
+    """True if three times the trace's size, which reading takes, is less than half of the available memory."""
+    return content_bytes(trace) * 3.0 < available_bytes() * 0.5
 
 
-def _require_observed(
-    model: ExecutionModel, pids: Collection[int] | None, everybody: Callable[[], ExecutionModel]
-) -> None:
+def _observed(build_model: Callable[..., ExecutionModel], pids: Collection[int] | None, trace: Path) -> ExecutionModel:
+    """The model of the given processes, by default all; refuses processes and traces without events of ROS 2."""
+    model = build_model(pids=pids)
+    if not pids:
+        build.require_events(model, trace)
     silent = sorted(set(pids or ()) - set(model.processes["pid"]))
     if silent:
-        there = ", ".join(str(pid) for pid in sorted(everybody().processes["pid"]))
+        there = ", ".join(str(pid) for pid in sorted(build_model(pids=None).processes["pid"]))
         raise ConfigurationError(f"process {silent[0]} has no events in the trace", remedy=f"these have: {there}")
+    return model
 
 
 def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
@@ -134,8 +114,8 @@ def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
         if not separator:
             raise ConfigurationError(f"{text!r} names no interface", remedy="give one like action=/move_action")
         given[kind] = name
-    refuse_unknown(given, {each.name for each in dataclasses.fields(Interfaces)}, "interface")
-    return dataclasses.replace(usual, **given)
+    refuse_unknown(given, {each.name for each in fields(Interfaces)}, "interface")
+    return replace(usual, **given)
 
 
 def analyze_many(
@@ -165,8 +145,7 @@ def analyze_many(
             found[summary.trace] = summary
             step()
     summaries = [found[each.name] for each in traces]
-    width, color = terminal()
-    emit(render_fleet(summaries, width=width, color=color, whole=whole))
+    emit_fitted(render_fleet, summaries, whole=whole)
     if output is not None:
         with writing(output, otherwise=ANOTHER_OUTPUT):
             write_fleet(summaries, output)
@@ -176,8 +155,6 @@ def analyze_many(
 
 
 class Format(StrEnum):
-    """Format of an exported trace."""
-
     PERFETTO = "perfetto"
     PARQUET = "parquet"
 
@@ -186,7 +163,7 @@ _SUFFIXES: Final = {Format.PERFETTO: ".pftrace", Format.PARQUET: ".tables"}
 
 
 def export(
-    trace: TraceDirectory,
+    trace: Annotated[Path, typer.Argument(help="CTF trace or session of several: its directory, archive or address.")],
     *,
     to: Annotated[Format, typer.Option(help="perfetto: a file for Perfetto's UI; parquet: a directory of tables.")],
     output: Annotated[
@@ -211,7 +188,7 @@ def export(
         with naming_option():
             decoded = read_trace(trace, events=build.NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
         show("building the model", 0, 1)
-        model = build_observed(decoded, pid)
+        model = _observed(partial(build.build_execution, decoded), pid, decoded.directory)
         with writing(target, otherwise=ANOTHER_OUTPUT):
             if to is Format.PERFETTO:
                 _write_perfetto(decoded, model, target, show)
@@ -250,14 +227,11 @@ def _write_perfetto(decoded: DecodedTrace, model: ExecutionModel, target: Path, 
     with staging_folder(target) as folder:
         path = folder / target.name
         with path.open("wb") as file:
-            write_perfetto(
-                model, file, flow=flow, thread_states=states, progress=lambda done, all_: show("writing", done, all_)
-            )
+            write_perfetto(model, file, flow=flow, thread_states=states, progress=partial(show, "writing"))
         path.replace(target)
 
 
 def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Format) -> None:
-    """Prints a line on the written file, and lines on defects of the trace."""
     counts = f"{len(model.callback_runs)} callback runs, {len(model.publications)} publications"
     size = sum(file.stat().st_size for file in ([target] if target.is_file() else target.iterdir()))
     shown = f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"
@@ -276,18 +250,11 @@ def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Form
         say(f"the trace is incomplete: {lost}; callbacks without an end are drawn up to the next one", err=True)
 
 
-profile_app = typer.Typer(
-    cls=Group,
-    help="Show the processes' CPU time by function, and its changes.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+profile_app = make_group(help="Show the processes' CPU time by function, and its changes.", no_args_is_help=True)
 
-_JSON: Final = ".json"
 _FOLDED: Final = ".folded"
-_WHERE: Final = "A .folded file, or a folder of them: one a start of that version."
 
-Profile = Annotated[Path, typer.Argument(help=_WHERE)]
+Profile = Annotated[Path, typer.Argument(help="A .folded file, or a folder of them: one a start of that version.")]
 
 
 @profile_app.command(cls=Command)
@@ -306,17 +273,15 @@ def show(
     if output is None:
         emit(flame.render_profile(found, top))
         return
-    if output.suffix == flame.SVG:
-        text: str = flame.render_flame(found, str(profile))
-    elif output.suffix == _JSON:
-        text = profiles.render_speedscope(found, str(profile))
-    elif output.suffix == _FOLDED:
-        text = profiles.render_folded(found)
-    else:
-        endings = f"{flame.SVG}, {_JSON}, {_FOLDED}"
+    renderers: dict[str, Callable[[], str]] = {
+        flame.SVG: lambda: flame.render_flame(found, str(profile)),
+        ".json": lambda: profiles.render_speedscope(found, str(profile)),
+        _FOLDED: lambda: profiles.render_folded(found),
+    }
+    if output.suffix not in renderers:
+        endings = ", ".join(renderers)
         raise ConfigurationError(f"{output} has no format of a profile", remedy=f"let it end with {endings}")
-    write_text(text, output)
-    say(f"profile: {output}")
+    write_text(renderers[output.suffix](), output, what="profile")
 
 
 @profile_app.command(cls=Command)
@@ -335,12 +300,10 @@ def diff(
     for line in (*flame.describe_noise(difference), *flame.describe_changes(difference)):
         say(line)
     if output is not None:
-        write_text(flame.render_flame_difference(difference, f"{base} → {head}"), output)
-        say(f"profile: {output}")
+        write_text(flame.render_flame_difference(difference, f"{base} → {head}"), output, what="profile")
 
 
 def _parts(place: Path) -> list[profiles.FoldedStacks]:
-    """A profile for each start."""
     if not place.is_dir():
         return [profiles.read_folded(place)]
     files = sorted(place.glob(f"*{_FOLDED}"))

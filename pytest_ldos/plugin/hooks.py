@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ldos.plugin import options
-from pytest_ldos.plugin.options import add_options, makes_tests, refuse_unknown_flags, refuse_values_taken_for_the_root
 from pytest_ldos.plugin.standby import Standby, awake_session, session_of
 from pytest_ldos.scenario.words import LOADS
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    add_options(parser)
+    options.add_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -40,8 +39,8 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    refuse_unknown_flags(args)
-    refuse_values_taken_for_the_root(early_config, os.environ)
+    options.refuse_unknown_flags(args)
+    options.refuse_values_taken_for_the_root(early_config, os.environ)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,7 +58,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if makes_tests(metafunc):
+    if options.makes_tests(metafunc):
         metafunc.config.stash[Standby.KEY].session_for(metafunc.definition.path).make_tests(metafunc)
 
 
@@ -134,8 +133,6 @@ def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Calla
 
 
 def _load_fixture(kind: str, text: str) -> Any:
-    """A fixture for one load; settings default to the scenario's."""
-
     def load(
         request: pytest.FixtureRequest, ldos_stack: ScenarioRun
     ) -> Callable[..., AbstractContextManager[RunningLoad]]:

@@ -24,16 +24,12 @@ if TYPE_CHECKING:
     from pytest_ldos.show.report.document import Section
 
 
-_WRITTEN_AT_THE_END: Final = ("report", "summary", "benchmark_json")
-"""Options for outputs with all scenarios of a session, which workers do not have."""
-
-
 class Selection:
-    """The measuring tests of one session: of a stack, and of an instrument.
+    """The measuring tests of one session.
 
     Attributes:
-        asked: names of the measuring tests selected on the command line.
-        is_one_sweep: true if all tests of the session are cells of sweeps.
+        asked: names of those selected on the command line.
+        is_one_sweep: True if all tests are cells of sweeps.
     """
 
     def __init__(self) -> None:
@@ -43,7 +39,6 @@ class Selection:
         self.is_one_sweep = False
 
     def take(self, items: Sequence[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Records the measuring tests, and those asked for, even if other plugins deselected them."""
         self.asked = [item.nodeid for item in asked if not is_placeholder(item)]
         self.scenarios = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
         self.studies = [item for item in items if STUDY_FIXTURE in getattr(item, "fixturenames", ())]
@@ -54,7 +49,7 @@ class Selection:
 
 
 def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
-    """Metrics registered by plugins and a test's conftest.py files, those of outer folders first."""
+    """Metrics that plugins and conftest.py files register for a test, those of outer folders first."""
     from pytest_ldos.measure.metrics.catalogue import require_own
 
     hook = item.ihook.pytest_ldos_metrics
@@ -66,7 +61,6 @@ def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
 
 
 def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
-    """All metrics of a test: built-in ones, those in the settings, and those registered for it (see `catalogue_of`)."""
     from pytest_ldos.measure.metrics.catalogue import built_in_of, catalogue_of
 
     sources = settings.sources
@@ -74,7 +68,7 @@ def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
 
 
 def shared_baseline(items: Iterable[pytest.Item], settings: Settings) -> str:
-    """The reason why two measuring tests with the same baseline are refused; empty if there are none.
+    """The reason to refuse two measuring tests with the same baseline; empty if there are none.
 
     A baseline's name comes from marks, with the values of the test's cell, so that a renamed test keeps its baseline.
     Tests that are always skipped are ignored; conditions as text are unknown before a test runs. A test with wrong
@@ -95,7 +89,6 @@ def shared_baseline(items: Iterable[pytest.Item], settings: Settings) -> str:
 
 
 def describe_shared(name: str, one: str, other: str) -> str:
-    """The refusal of a test with another test's baseline, with its remedy."""
     return (
         f"{one} and {other} would share the baseline '{name}': the second would be judged by what the first measured"
         f'\n  → give one a name of its own: name="…" in its mark (or in that of its set of parameters: '
@@ -104,7 +97,7 @@ def describe_shared(name: str, one: str, other: str) -> str:
 
 
 def refuse_head(settings: Settings, what: str) -> None:
-    """Refuses ``--ldos-head`` if a test measures programs of this environment (`what`, with a verb), not a stack."""
+    """Refuses ``--ldos-head`` for a test of programs of this environment (`what`, with a verb) instead of a stack."""
     if head := settings.value("head"):
         raise ConfigurationError(
             f"--ldos-head {head}: only a stack is measured of a revision, and {what} of this environment",
@@ -123,7 +116,8 @@ def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
             "would disturb them",
             remedy="run them alone, with -n 0; only a sweep (ldos_sweep), without other tests, can be spread",
         )
-    written = [name for name in _WRITTEN_AT_THE_END if config.getoption(f"ldos_{name}")]
+    of_all_scenarios = ("report", "summary", "benchmark_json")  # which workers do not have
+    written = [name for name in of_all_scenarios if config.getoption(f"ldos_{name}")]
     if written:
         raise ConfigurationError(
             f"--ldos-{written[0].replace('_', '-')} cannot be written by pytest-xdist's workers",
@@ -134,9 +128,6 @@ def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
 GREEN: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
 """Exit statuses of pytest without a failed test."""
 
-_VERDICT_PROPERTY: Final = "ldos.verdict"
-"""Property in the reports of a judged test; see `show.report.junit`."""
-
 
 class Ledger:
     """The verdicts of one session.
@@ -145,7 +136,7 @@ class Ledger:
         failed: tests that failed so far, even if pytest reports otherwise.
         is_answered: True if a test was judged, also by another process, or has results without a verdict.
         refused: tests refused before they measured.
-        ends: description of how a test ended that did not fail.
+        ends: how tests ended that did not fail.
     """
 
     def __init__(self, settings: Settings, selection: Selection, *, failed: Collection[str] = ()) -> None:
@@ -167,7 +158,6 @@ class Ledger:
 
     @property
     def policy(self) -> Policy:
-        """The gate's policy for the tests of this session, which may gate all metrics and quantities of its tests."""
         from pytest_ldos.judge.gate.case import Policy
 
         selection, toml = self._selection, self._settings.sources.toml
@@ -178,18 +168,16 @@ class Ledger:
         return Policy.configured(toml.gate, scenarios=len(selection), own=own)
 
     def enter_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
-        """Adds a judged scenario to the report, with its test's place; its test fails according to the verdict."""
         from pytest_ldos.show.report.document import Place
 
-        item = next((item for item in self._selection.scenarios if item.nodeid == nodeid), None)
-        place = None
-        if item is not None and item.location[1] is not None:
-            place = Place(file=Path(item.location[0]).as_posix(), line=item.location[1] + 1)
+        places = {item.nodeid: item.location for item in self._selection.scenarios}
+        file, line, _ = places.get(nodeid, ("", None, ""))
+        place = None if line is None else Place(file=Path(file).as_posix(), line=line + 1)
         self._sections.setdefault(nodeid, []).append(dataclasses.replace(section, test=place))
         self.enter_verdict(nodeid, verdict)
 
     def enter_verdict(self, nodeid: str, verdict: Verdict) -> None:
-        """Records a verdict without a section, reached by another process or in an earlier session."""
+        """Records a verdict; without a section, it is that of another process or of an earlier session."""
         self._verdicts.append(verdict)
         self.is_answered = True
         if is_failure(verdict, strict=self._settings.is_strict):
@@ -198,7 +186,6 @@ class Ledger:
     def enter_infra(
         self, nodeid: str, scenario: str, error: LdosError, *, stack: str = "", interference: Interference | None = None
     ) -> None:
-        """Adds a scenario that could not be measured, with the requested stack, and the interference meanwhile."""
         from pytest_ldos.show.report.compose import compose_infra
 
         reasons = error.summary.splitlines()  # the test's message has the details
@@ -206,7 +193,6 @@ class Ledger:
         self.enter_section(nodeid, section, Verdict.INFRA)
 
     def enter_report(self, report: pytest.TestReport) -> None:
-        """Records from pytest's report a failure, an expected failure, or an end without failure."""
         if hasattr(report, "wasxfail"):
             self.ends[report.nodeid] = f"expected to fail: {report.wasxfail}"
             self._expected.add(report.nodeid)
@@ -214,14 +200,14 @@ class Ledger:
             self.ends[report.nodeid] = describe_skip(report)
         elif report.when == "call" and report.passed:
             self.ends[report.nodeid] = "passed without a verdict"
-        self.is_answered |= any(name == _VERDICT_PROPERTY for name, _ in report.user_properties)
+        self.is_answered |= any(name == "ldos.verdict" for name, _ in report.user_properties)
         if report.failed:
             self.failed.add(report.nodeid)
             self._reported.add(report.nodeid)
 
     @contextmanager
     def once(self, item: pytest.Item, when: str, *, is_measured: bool) -> Iterator[None]:
-        """Allows a phase of a measuring test to begin only once, even if a plugin reruns tests."""
+        """Lets a phase of a measuring test begin only once, even if a plugin reruns tests."""
         begun = (item.nodeid, when)
         if begun in self._begun and (is_measured or measures(item)):
             self.refuse_start(item.nodeid)
@@ -234,7 +220,7 @@ class Ledger:
             raise
 
     def refuse_after_failure(self, nodeid: str) -> None:
-        """Refuses further measurements and verdicts in a test that a verdict failed."""
+        """Refuses to measure or judge in a test that a verdict has failed."""
         if nodeid in self._failed_by_verdict:
             self.refuse_start(nodeid)
 
@@ -267,16 +253,13 @@ class Ledger:
 
     @property
     def sections(self) -> list[Section]:
-        """The sections of all tests."""
         return [section for of_test in self._sections.values() for section in of_test]
 
     @property
     def begun_sections(self) -> list[Section]:
-        """The sections of all tests that were not refused."""
         return [each for nodeid, found in self._sections.items() if nodeid not in self.refused for each in found]
 
     def verdicts_of(self, nodeid: str) -> list[Verdict]:
-        """All verdicts of a test so far."""
         return [section.verdict for section in self._sections.get(nodeid, ()) if section.verdict is not None]
 
     def has_failed(self, nodeid: str) -> bool:
@@ -284,7 +267,7 @@ class Ledger:
         return any(failed == nodeid or failed.startswith(f"{nodeid}::") for failed in self.failed)
 
     def describe(self, item: pytest.Item) -> None:
-        """Adds the properties of all verdicts so far to a test, each once."""
+        """Adds the verdicts so far to a test's properties, each once."""
         sections = self._sections.get(item.nodeid)
         if not sections:
             return
@@ -311,5 +294,4 @@ class Ledger:
         failed = self._reported | unreported
         if not failed or not failed <= self._failed_by_verdict:
             return pytest.ExitCode.TESTS_FAILED
-
         return exit_code(worst(self._verdicts), strict=self._settings.is_strict)

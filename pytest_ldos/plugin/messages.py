@@ -15,19 +15,17 @@ from pytest_ldos.base.text import Rendered, one_line, safe_lines
 
 
 def fail_with(message: str) -> NoReturn:
-    """Ends the test with a message."""
     __tracebackhide__ = True
     raise pytest.fail.Exception(safe_lines(message), pytrace=False) from None
 
 
 def skip_with(reason: str) -> NoReturn:
-    """Skips the test."""
     __tracebackhide__ = True
     pytest.skip(one_line(reason))
 
 
 def end_session(reason: str, *, status: int | None = None) -> NoReturn:
-    """Ends the session, by default with pytest's exit status for an interrupt."""
+    """Ends the session, by default with pytest's status for an interrupt."""
     pytest.exit(safe_lines(reason), returncode=status)
 
 
@@ -43,7 +41,7 @@ def collect_error(message: str) -> Exception:
 
 @contextmanager
 def collecting() -> Iterator[None]:
-    """Reports an error in the options or settings as an error of the collected test file."""
+    """Turns a usage error into an error of the collected test file."""
     try:
         yield
     except pytest.UsageError as error:
@@ -51,42 +49,35 @@ def collecting() -> Iterator[None]:
 
 
 def warn_of(message: str) -> None:
-    """Issues a warning about the running test."""
     warnings.warn(pytest.PytestWarning(one_line(message)), stacklevel=2)
 
 
 def add_section(node: pytest.Item, text: str) -> None:
-    """Adds a section below a test's failure."""
     node.add_report_section("call", "ldos", safe_lines(text))
 
 
 def begin_section(reporter: pytest.TerminalReporter, title: str) -> None:
-    """Writes a heading of the summary."""
     reporter.section(one_line(title))
 
 
 def write_line(reporter: pytest.TerminalReporter, text: str, **markup: bool) -> None:
-    """Writes a line of the summary."""
     reporter.write_line(one_line(text), **markup)
 
 
 def write_rendered(reporter: pytest.TerminalReporter, text: Rendered) -> None:
-    """Writes rendered lines of the summary.
-
-    If the terminal cannot encode a character, pytest would also escape the line ends.
-    """
+    """Writes rendered lines; if the terminal lacks a character, pytest alone would escape the line ends as well."""
     reporter.write(encodable(text, reporter._tw._file))  # noqa: SLF001 - as pytest itself does
 
 
 def encodable(text: str, stream: object) -> str:
-    """The text with escapes for characters that a stream's encoding lacks."""
+    """Escapes the characters that a stream's encoding lacks."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @contextmanager
 def refused_session() -> Iterator[None]:
-    """Ends pytest before measuring: with a usage error for a setting, or an invalid run for a fault of the machine."""
+    """Ends pytest before measuring: with a usage error for a setting, as an invalid run for a fault of the machine."""
     try:
         yield
     except NotWritten as error:

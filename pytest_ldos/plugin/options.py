@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from pytest_ldos.scenario.settings import Sources
 
 
-_PREFIX: Final = "--ldos"
-
-
 def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("ldos", "performance of a manipulation stack, from traces (pytest-ldos)")
     for option in OPTIONS.values():
@@ -40,11 +37,10 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def refuse_unknown_flags(arguments: list[str]) -> None:
-    """Refuses an unknown ``--ldos-…``; names the nearest one that exists."""
     known = {option.flag for option in OPTIONS.values()}
     for argument in arguments:
         flag = argument.partition("=")[0]
-        if flag.startswith(_PREFIX) and flag not in known:
+        if flag.startswith("--ldos") and flag not in known:
             from pytest_ldos.base.errors import suggest
             from pytest_ldos.plugin.messages import usage_error
 
@@ -52,14 +48,12 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
 
 
 def read_settings(config: pytest.Config, environment: Mapping[str, str], found: Path | None) -> Sources:
-    """Reads all settings, with the project's file if one was found; an error in them is a usage error."""
-    from pytest_ldos.base.errors import ConfigurationError
-    from pytest_ldos.plugin.messages import usage_error
+    from pytest_ldos.plugin.messages import refused_session
     from pytest_ldos.scenario.fields import parse_value
     from pytest_ldos.scenario.settings import read_environment, read_sources
 
     given = {option: config.getoption(f"ldos_{option.name}") for option in OPTIONS.values()}
-    try:
+    with refused_session():
         return read_sources(
             found,
             root=config.rootpath,
@@ -71,8 +65,6 @@ def read_settings(config: pytest.Config, environment: Mapping[str, str], found: 
             },
             environment=read_environment(environment),
         )
-    except ConfigurationError as error:
-        raise usage_error(str(error)) from None
 
 
 _MARKS_OF_A_ROOT: Final = (
@@ -82,7 +74,7 @@ _MARKS_OF_A_ROOT: Final = (
 
 
 def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping[str, str]) -> None:
-    """Refuses a value after a space that led pytest to another root; with the same root, it is harmless."""
+    """Refuses a value after a space that led pytest to another root."""
     if config.known_args_namespace.inifilename:
         return
     found = config.rootpath if config.inipath is None else config.inipath.parent
@@ -130,10 +122,10 @@ STUDY_FIXTURE: Final = "ldos_study"
 MEASURING_FIXTURE: Final = "ldos_stack"
 
 CELL_ATTRIBUTE: Final = "ldos_cell"
-"""Attribute of a test's report: the result of its cell, as JSON."""
+"""Attribute of a test's report: the sweep of its cell, and the cell's result unless it is an earlier one, as JSON."""
 
-SWEEP_ATTRIBUTE: Final = "ldos_sweep"
-"""Attribute of the report of a previously measured cell: its sweep, as JSON."""
+DONE_INPUT: Final = "ldos_sweeps"
+"""Key in the input of a pytest-xdist worker: completed cells, as JSON."""
 
 UNJUDGED_OUTPUT: Final = "ldos_unjudged"
 """Key in the output of a pytest-xdist worker: measuring tests without a verdict, with reasons."""
@@ -155,12 +147,11 @@ def marks_of(node: pytest.Item) -> Iterator[pytest.Mark]:
 
 
 def makes_tests(metafunc: pytest.Metafunc) -> bool:
-    """True if measuring tests are made from a test function."""
     return measures(metafunc) or metafunc.definition.get_closest_marker(SWEEP_MARK) is not None
 
 
 def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
-    """All marks and their descriptions; those of the scenarios are given by name."""
+    """All marks with their descriptions; those of the scenarios are given by name."""
     measures_as = "the fixture ldos_study measures as 'ldos {}' does"
     return {
         **{f"{name}{_KEYWORDS}": f"scenario of pytest-ldos: {text}" for name, text in scenarios.items()},
@@ -173,7 +164,6 @@ def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
 
 
 def describe_skip(report: pytest.CollectReport | pytest.TestReport) -> str:
-    """The reason for a skip, as pytest shows it."""
     why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
     return f"skipped: {str(why).removeprefix('Skipped: ')}"
 

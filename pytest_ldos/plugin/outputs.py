@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pytest_ldos.base.errors import LdosError, Unavailable
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.files import require_writable_file, write_atomically, writing
 from pytest_ldos.base.text import Rendered, counted
-from pytest_ldos.plugin.messages import begin_section, refused_session, usage_error, write_line, write_rendered
+from pytest_ldos.plugin.messages import begin_section, refused_session, write_line, write_rendered
 from pytest_ldos.plugin.runs import ScenarioRun, SessionParts
 
 if TYPE_CHECKING:
@@ -27,27 +27,20 @@ _SETS: Final = "sets of trials"
 
 
 class HistoryWriter:
-    """The history of one session; does nothing without one. If it could not be written, `fault` has the reason."""
+    """The history of one session, if one is set; `fault` is the reason if it could not be written."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._settings, self._record, self._ledger = parts
+        given = self._settings.value("history")
+        self._directory = None if given is None else self._settings.root / given
         self._added = 0
         self._left_out: list[str] = []
         self.fault = ""
 
-    @property
-    def _directory(self) -> Path | None:
-        """The folder of the history; ``None`` without one."""
-        given = self._settings.value("history")
-        return None if given is None else self._settings.root / given
-
     def require_writable(self) -> None:
-        """Refuses the session, before measuring, if the history cannot be written."""
-        if self._directory is None:
-            return
-        from pytest_ldos.judge.baseline.history import HistoryStore
+        if self._directory is not None:
+            from pytest_ldos.judge.baseline.history import HistoryStore
 
-        with refused_session():
             HistoryStore(self._directory).require_writable()
 
     def write(self) -> None:
@@ -78,7 +71,6 @@ class HistoryWriter:
             self.fault = str(error) if isinstance(error, LdosError | OSError) else f"{type(error).__name__}: {error}"
 
     def summary(self) -> Iterator[str]:
-        """Lines on added and omitted trials, and on errors."""
         for reason, count in Counter(self._left_out).items():
             yield f"history: {counted(count, _SET, _SETS)} not added: {reason}"
         if self._added:
@@ -92,39 +84,36 @@ _JOB_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 
 def refuse_unavailable(files: Sequence[Path]) -> None:
-    """Refuses, before measuring, a format whose library is missing."""
-    if not any(file.suffix == ".html" for file in files):
-        return
-    from pytest_ldos.show.page.formats import Format, require_format
+    """Refuses, before measuring, a page whose libraries are missing."""
+    if any(file.suffix == ".html" for file in files):
+        from pytest_ldos.show.page.formats import Format, require_format
 
-    try:
-        require_format(Format.HTML)
-    except Unavailable as error:
-        raise usage_error(str(error)) from None
+        with refused_session():
+            require_format(Format.HTML)
 
 
 class Outputs:
-    """The outputs of one session. A failed output is reported in the summary, and does not affect the others."""
+    """The outputs of one session; one that fails is reported in the summary and does not affect the others."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._settings, self._record, self._ledger = parts
         self._history = HistoryWriter(parts)
+        folder, benchmarks = self._settings.folder, self._settings.value("benchmark_json")
+        self._reports = [folder / file for file in self._settings.value("report")]
+        self._benchmarks = [] if benchmarks is None else [folder / benchmarks]
         self._lines: list[str] = []
         self.is_whole = True
 
     def require_writable(self) -> None:
-        """Refuses the session, before measuring, if an output cannot be written; creates the folders of files."""
+        """Refuses, before measuring, outputs that cannot be written; makes their folders."""
         if self._settings.config.option.collectonly:
             return
-
-        benchmarks = self._settings.value("benchmark_json")
-        for file in (*self._reports, *([] if benchmarks is None else [self._settings.folder / benchmarks])):
-            with refused_session():
+        with refused_session():
+            for file in (*self._reports, *self._benchmarks):
                 require_writable_file(file)
-        self._history.require_writable()
+            self._history.require_writable()
 
     def write(self) -> None:
-        """Writes the requested outputs, reports first."""
         if self._ledger.sections:
             from pytest_ldos.show.report.compose import compose
 
@@ -133,15 +122,12 @@ class Outputs:
                 self._try(f"report could not be written: {file}", partial(_write_report, document, file))
             if self._settings.value("summary"):
                 self._try("job summary could not be written", partial(_append_job_summary, document))
-        benchmarks = self._settings.value("benchmark_json")
-        if self._record.trial_sets and benchmarks is not None:
-            file = self._settings.folder / benchmarks
+        for file in self._benchmarks if any(run.trial_sets for run in self._record.runs) else ():
             self._try(f"benchmark JSON could not be written: {file}", partial(self._write_benchmark, file))
         self._history.write()
         self.is_whole = self.is_whole and not self._history.fault
 
     def _try(self, what: str, write: Callable[[], str]) -> None:
-        """Writes an output; keeps the line on its location, or the reason of a failure."""
         try:
             self._lines.append(write())
         except Exception as error:  # noqa: BLE001 - after any error in one, the others are still written
@@ -162,12 +148,7 @@ class Outputs:
         reason = f"; left out, as it holds only times to be minimised: {left_out}" if left_out else ""
         return f"benchmark JSON: {file}{reason}"
 
-    @property
-    def _reports(self) -> list[Path]:
-        return [self._settings.folder / file for file in self._settings.value("report")]
-
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the table of each scenario, and the locations of the outputs."""
         ledger, runs = self._ledger, self._record.runs
         if not runs and not ledger.sections and not ledger.refused:
             return
@@ -194,8 +175,6 @@ class Outputs:
             write_line(reporter, line)
 
     def _describe_runs(self, *, is_verbose: bool) -> Iterator[str]:
-        """Lines on trials that were not completed or judged, on durations, and on folders, also those deleted."""
-        from pytest_ldos.measure.trial.artifacts import enforce_disk_limit
         from pytest_ldos.measure.trial.rig import describe_durations
 
         for run in self._record.runs:
@@ -213,12 +192,11 @@ class Outputs:
         if folder is not None and folder.exists():
             yield f"results: {folder}"
             yield from self._history.summary()
-            for dropped in enforce_disk_limit(settings.output, limit_bytes=settings.traces_limit_bytes, keep=folder):
+            for dropped in settings.enforce_disk_limit(folder):
                 yield f"deleted to stay within {settings.value('traces_limit_mb')} MB: {dropped}"
 
 
 def _write_report(document: Document, file: Path) -> str:
-    """Writes a report in the format of its suffix; returns a line on its location."""
     from pytest_ldos.show.page.formats import format_of
     from pytest_ldos.show.report.json_text import render_as
 
@@ -227,7 +205,6 @@ def _write_report(document: Document, file: Path) -> str:
 
 
 def _append_job_summary(document: Document) -> str:
-    """Appends the report to the summary of the present workflow job; returns a line on it."""
     file = os.environ.get(_JOB_SUMMARY, "")
     if not file:
         return f"no job summary: {_JOB_SUMMARY} is not set (this is not a job of a GitHub workflow)"

@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 
 from pytest_ldos.base.text import ns_to_ms, one_line
+from pytest_ldos.campaign.blocks import BlockNotes, reason_of
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.campaign.watching import FOLDER, Watching, write_watched, write_watched_difference
-from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.measure.trial.rig import Watch
@@ -29,8 +29,8 @@ _CLEAR: Final = "\r\x1b[K"
 _BAR_WIDTH: Final = 20
 
 
-class Progress:
-    """Reports progress; see `BlockObserver`. If one version `is_alone`, it is not named."""
+class Progress(BlockNotes):
+    """Shows trials in pytest's terminal. If one version `is_alone`, it is not named."""
 
     def __init__(self, config: pytest.Config, *, is_alone: bool = False) -> None:
         self._is_alone = is_alone
@@ -49,17 +49,14 @@ class Progress:
         self._trials = 0
 
     def announce(self, text: str) -> None:
-        """Reports the begin of a long step on a separate line."""
         if self._is_shown and not self._is_at_line_start:
             self._write("\n")
         self._show(text, is_kept=not self._is_terminal)
 
     def waiting(self, what: str) -> None:
-        """Reports the parts that the start of the stack waits for."""
         self.announce(f"waiting: {what}")
 
     def block(self, block: Block, version: Version) -> None:
-        """Reports the begin of a block; see `BlockObserver`."""
         if self._is_alone:
             self.announce("starting the stack" if block.number == 0 else "starting the stack again")
             return
@@ -80,11 +77,6 @@ class Progress:
                     write_line(self._reporter, "")
                 write_line(self._reporter, f"{self._label}trials to make: {len(trials)}{beforehand}")
 
-    def surroundings(self, found: Interference) -> None:
-        text = describe_interference(found)
-        if text:
-            self._show(f"{text} (before the first trial)", is_kept=True)
-
     def warm_up(self, number: int) -> None:
         self._made += 1
         self._show(f"{self._bar()} warm-up {number} of {self._warmup}", is_kept=False)
@@ -97,14 +89,11 @@ class Progress:
             line += "" if latency_ns is None else f"  {metric.name} {ns_to_ms(latency_ns):.1f} ms"
         is_bad = not trial.succeeded
         if is_bad:
-            line += f": {trial.message.splitlines()[0] if trial.message else 'no reason given'}"
+            line += f": {reason_of(trial)}"
         self._show(f"{self._bar()} {line}" if self._is_terminal and not is_bad else line, is_kept=is_bad)
 
-    def repeat(self, trial: MotionTrial) -> None:
-        self._show(f"trial {trial.index + 1} is made again: {describe_interference(trial.interference)}", is_kept=True)
-
-    def reset_again(self, failure: str) -> None:
-        self._show(f"{failure}; trying again", is_kept=True)
+    def note(self, text: str) -> None:
+        self._show(text, is_kept=True)
 
     def end(self) -> None:
         self._label = ""
@@ -148,15 +137,11 @@ class TrialWatch:
         self._watched: dict[Role, Watching] = {}
 
     def of(self, role: Role) -> Watch | None:
-        """The watch of a version; ``None`` without profilers."""
-        if not self._spec.is_asked:
-            return None
-        if role not in self._watched:
+        if self._spec.is_asked and role not in self._watched:
             self._watched[role] = Watching(self._spec)
-        return self._watched[role]
+        return self._watched.get(role)
 
     def write(self) -> list[str]:
-        """Writes the profiles; returns notes for the report."""
         notes: list[str] = []
         is_interleaved = Role.BASE in self._watched
         for role, watching in self._watched.items():

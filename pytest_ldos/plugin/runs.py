@@ -48,7 +48,7 @@ def _clock() -> PhaseClock:
 
 @dataclass
 class ScenarioRun:
-    """The run of a scenario test, of which its notes are shown in the next report, and `version_notes` in all.
+    """The run of a scenario test; the next report shows its `notes`, every report its `version_notes`.
 
     Attributes:
         folder, earlier: of the last trials, and of earlier ones.
@@ -56,10 +56,9 @@ class ScenarioRun:
         screens: suspicious plain runs, by the session that measured them again.
         confirming: the suspicious run being measured again.
         is_unconfirmed: True if a suspicious run could not be measured again.
-        environments: of the measured versions, made by sourcing them; ``None`` for ours.
-        places: trials and the folder of each.
-        surroundings: measures interference since its stack was requested.
-        began_ns, ended_ns: Unix time at which its stack was requested, and had ended.
+        environments: sourced environments of the measured versions; ``None`` for ours.
+        surroundings: measures interference since the stack was requested.
+        began_ns, ended_ns: Unix time at which the stack was requested, and had ended.
     """
 
     nodeid: str
@@ -86,7 +85,7 @@ class ScenarioRun:
     ended_ns: int = 0
 
     def begin_trials(self) -> None:
-        """Creates a folder for new trials, if the present one has some of this test."""
+        """Makes a folder for new trials, if the present one has some."""
         from pytest_ldos.measure.trial.artifacts import is_used, new_scenario_folder
 
         if is_used(self.folder):
@@ -95,11 +94,9 @@ class ScenarioRun:
 
     @property
     def trial_sets(self) -> list[TrialSet]:
-        """All trials so far."""
         return [trials for trials, _ in self.places]
 
     def add_trials(self, trials: TrialSet) -> None:
-        """Adds trials of the present folder, which are not yet judged."""
         self.places.append((trials, self.folder))
         self.unjudged.append(trials)
 
@@ -108,17 +105,16 @@ class ScenarioRun:
         return next((folder for each, folder in self.places if each is trials), self.folder)
 
     def interleaved_with(self, trials: TrialSet) -> Interleaved | None:
-        """The interleaved measurement whose head is the given trials; ``None`` if they have no base."""
         return next((each for each in self.interleaved if each.head.session == trials.session), None)
 
     def series_of(self, trials: TrialSet) -> Mapping[str, Series]:
-        """The series on which the verdict on trials is based, by metric; extracted if they were not judged."""
+        """The judged series by metric; extracted if the trials were not judged."""
         from pytest_ldos.measure.trial.record import all_series
 
         return next((result.head_series for each, result in self.judged if each is trials), {}) or all_series(trials)
 
     def end(self, keep: KeepTraces) -> None:
-        """Records the end and the duration, and deletes the trace unless `keep` is set."""
+        """Records end and durations, and deletes traces that are not worth keeping."""
         from pytest_ldos.measure.trial.artifacts import drop_traces, is_worth_keeping
         from pytest_ldos.measure.trial.rig import write_durations
 
@@ -139,9 +135,9 @@ _OF_THE_CHECKOUT: Final = f"it was measured with this checkout's, {_UNSEEN}; mea
 
 
 def describe_settings(version: Version, settings: Settings, item: pytest.Item) -> tuple[str, ...]:
-    """A note on settings that a measurement does not show, because all versions have this checkout's.
+    """A note on settings that differ between versions but were measured alike, with this checkout's.
 
-    None if they are equal, or the version has no settings; our command line and environment also apply to the version.
+    Our command line and environment also apply to the other version.
     """
     from pytest_ldos.show.report.compose import setting_differences
     from pytest_ldos.show.report.words import list_differences
@@ -169,7 +165,6 @@ def _sources_of(project: Path, ours: Settings) -> Sources:
 
 
 def _measured_settings(spec: ScenarioSpec, project: Path) -> dict[str, Any]:
-    """Settings of the measurement, with paths relative to the project."""
     loads = {load.KIND: vars(load) for load in spec.loads}
     measured = {"goals": spec.goals, "seeds": spec.seeds, "warmup": spec.warmup}
     return _within(project.resolve(), {"stack": dataclasses.asdict(spec.stack), "loads": loads, **measured})
@@ -209,14 +204,7 @@ class MeasuredVersions:
         from pytest_ldos.campaign.versions.version import head_version
 
         settings = self._settings
-        finder = VersionFinder(
-            stack=stack,
-            spec=settings.sources.toml.base,
-            root=settings.root,
-            folder=settings.folder,
-            output=settings.output,
-            announce=announce,
-        )
+        finder = VersionFinder(stack=stack, sources=settings.sources, folder=settings.folder, announce=announce)
         named = {role: name for role in Role if (name := str(settings.value(role)))}
         if base:
             named[Role.BASE] = base
@@ -229,10 +217,7 @@ class MeasuredVersions:
         return found
 
     def describe(self, versions: Mapping[Role, Version], stack: StackSpec, item: pytest.Item) -> tuple[str, ...]:
-        """Notes on differences that the measurement does not show, or that explain its result.
-
-        One is on a head that was not built, and whose sources are newer than its installed files.
-        """
+        """Notes on differences that the measurement does not show, or that explain its result."""
         from pytest_ldos.campaign.versions.build import describe_stale
         from pytest_ldos.campaign.versions.version import describe_distros, describe_packages
 
@@ -249,7 +234,7 @@ class MeasuredVersions:
         return tuple(notes)
 
     def _once(self, role: Role, stack: StackSpec, find: Callable[[], Version]) -> Version:
-        """A version, found only once; a failed preparation is not tried again."""
+        """Finds a version once; a failed preparation is not tried again."""
         from pytest_ldos.robot.stack.choose import resolve_kind
 
         key = role, resolve_kind(stack), repr(stack.ros2)
@@ -271,7 +256,7 @@ def _is_ros2(stack: StackSpec) -> bool:
 
 
 class RunRecord:
-    """The scenario runs of one session, in a folder that is made when the first run needs it."""
+    """The scenario runs of one session; the first one makes their folder."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -279,17 +264,10 @@ class RunRecord:
         self.runs: list[ScenarioRun] = []
         self.folder: Path | None = None
 
-    @property
-    def trial_sets(self) -> list[TrialSet]:
-        """All trials of all runs."""
-        return [trials for run in self.runs for trials in run.trial_sets]
-
     def runs_of(self, nodeid: str) -> list[ScenarioRun]:
-        """The runs of one test."""
         return [run for run in self.runs if run.nodeid == nodeid]
 
     def new_folder(self, name: str) -> ScenarioFolder:
-        """Creates a folder for one scenario, and that of the session if needed."""
         from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder
 
         if self.folder is None:
@@ -328,8 +306,6 @@ class RunRecord:
 
 
 class SessionParts(NamedTuple):
-    """The state of a session that its outputs and sweeps read and update."""
-
     settings: Settings
     record: RunRecord
     ledger: Ledger

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -33,6 +32,7 @@ from pytest_ldos.judge.judging import (
     write_judgement,
 )
 from pytest_ldos.judge.unchanged import keep_run
+from pytest_ldos.measure.load.protocol import RepeatedLoad, RunningLoad
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
 from pytest_ldos.measure.trial.record import TrialSet
@@ -54,14 +54,10 @@ from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.terminal import render_failure
 from pytest_ldos.show.report.words import describe_load
 
-if TYPE_CHECKING:
-    from pytest_ldos.measure.load.protocol import RunningLoad
-
 
 def grounds_for(
     settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet, base: TrialSet | None = None
 ) -> Grounds:
-    """The grounds of a run: its interleaved base, or the stored baseline."""
     stores, policy = settings.stores, ledger.policy
     if base is None:
         grounds = Grounds.stored(trials, stores, policy).shortened(settings.root)
@@ -77,7 +73,7 @@ def grounds_for(
 
 
 def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> str:
-    """The reason why a suspicious run is not measured again, interleaved with the baseline's commit; empty if it is."""
+    """The reason not to measure a suspicious run again, interleaved with the baseline's commit; empty if it is."""
     reasons = {
         "--ldos-confirm is 0": not settings.value("confirm"),
         "it becomes the baseline": settings.value("update_baseline"),
@@ -90,7 +86,7 @@ def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> s
 
 
 def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet) -> tuple[GateResult, Section]:
-    """The verdict on trials and its section of the report; stores the grounds, and the run as known or as baseline."""
+    """Judges trials; saves the grounds, and the run as a known one or as the baseline."""
     interleaved = run.interleaved_with(trials)
     grounds = grounds_for(settings, ledger, run, trials, None if interleaved is None else interleaved.base)
     judged = judge(trials, grounds)
@@ -111,7 +107,7 @@ def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: Tria
 
 
 def _keep_known(settings: Settings, judged: Judged, grounds: Grounds) -> list[str]:
-    """Stores this run, and the base of a refuted suspicion, as known runs; returns a note if they are not written."""
+    """Saves this run, and the base of a refuted suspicion, as known runs; returns a note if that fails."""
     known: list[TrialSet] = []
     if judged.own.verdict is Verdict.PASSED:
         known = [judged.head if grounds.screen is None else grounds.screen.head]
@@ -127,7 +123,6 @@ def _keep_known(settings: Settings, judged: Judged, grounds: Grounds) -> list[st
 
 
 def _describe_traces(settings: Settings, run: ScenarioRun, judged: Judged) -> list[str]:
-    """A note on the location of kept traces."""
     sets = [judged.head, *([judged.base] if judged.base is not None and judged.is_interleaved else [])]
     regressed, policy = judged.result.verdict is Verdict.REGRESSED, settings.value("traces")
     if not any(is_worth_keeping(each, regressed=regressed, policy=policy) for each in sets):
@@ -142,7 +137,7 @@ def _describe_traces(settings: Settings, run: ScenarioRun, judged: Judged) -> li
 
 
 def _record(settings: Settings, judged: Judged, lookup: Lookup) -> list[str]:
-    """Records the run as a baseline if requested, or if it is the first; returns notes on it."""
+    """Records the run as a baseline if requested, or if it is the first; returns notes."""
     trials, own, shown = judged.head, judged.own, judged.result.reasons
     asked = settings.value("update_baseline")
     stands = isinstance(lookup, NotComparable) and lookup.is_ours
@@ -164,7 +159,6 @@ _RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
 
 
 def open_scenario_run(request: pytest.FixtureRequest, stack: StackSpec) -> Iterator[ScenarioRun]:
-    """Opens the run of a scenario test, and ends it with the test."""
     session = session_of(request.config)
     item = request.node
     announce = Progress(request.config).announce
@@ -177,8 +171,6 @@ def open_scenario_run(request: pytest.FixtureRequest, stack: StackSpec) -> Itera
 
 
 def all_loads(item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
-    """Returns a function that applies all loads of a scenario at once."""
-
     @contextmanager
     def apply() -> Iterator[dict[str, Any]]:
         with ExitStack() as resources:
@@ -188,8 +180,6 @@ def all_loads(item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractCont
 
 
 def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractContextManager[RunningLoad]]:
-    """Returns a function that applies one load; settings default to the scenario's."""
-
     def apply(**settings: Any) -> AbstractContextManager[RunningLoad]:
         with _named_faults(item):
             spec = revise_spec(run.spec.load(kind) or LOAD_SPECS[kind](), settings, kind)
@@ -201,8 +191,6 @@ def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., Ab
 @contextmanager
 def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
     """Applies a load to every stack started within the ``with`` block."""
-    from pytest_ldos.measure.load.protocol import RepeatedLoad
-
     with _named_faults(item):
         require_loads([spec], run.spec, run.environments)
         load = RepeatedLoad(spec)
@@ -214,7 +202,6 @@ def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[An
 
 
 def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
-    """Returns a function that makes trials of a stack, and keeps them until they are judged."""
     session, item = session_of(request.config), request.node
 
     def make(run: ScenarioRun, goals: Any = None, n: int | None = None) -> TrialSet:
@@ -233,8 +220,6 @@ def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
 
 
 class Gate:
-    """Judges the trials of one scenario run."""
-
     def __init__(self, settings: Settings, ledger: Ledger, run: ScenarioRun) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -290,14 +275,8 @@ def _end_as_infra(item: pytest.Item, error: LdosError, stack: StackSpec | None =
     fail_with("\n".join(filter(None, [f"scenario '{scenario}': infra", str(error), load])))
 
 
-_MOST_CONFIRMING: Final = 30
-"""Most trials of each version to confirm a suspicion, unless the scenario allows more."""
-
-
 @dataclass(frozen=True)
 class TrialMaker:
-    """Makes the trials of one scenario run, and measures the metrics of a catalogue."""
-
     settings: Settings
     ledger: Ledger
     run: ScenarioRun
@@ -311,11 +290,11 @@ class TrialMaker:
         """
         self.run.begin_trials()
         run = self.run
-        spec = dataclasses.replace(run.spec, loads=tuple(load.spec for load in run.loads))
+        spec = replace(run.spec, loads=tuple(load.spec for load in run.loads))
         if isinstance(self.goals, str):
-            spec = dataclasses.replace(spec, goals=self.goals)
+            spec = replace(spec, goals=self.goals)
         if n is not None and "trials" not in self.settings.sources.command_line:
-            spec = dataclasses.replace(spec, trials=n)
+            spec = replace(spec, trials=n)
         with self._watched(spec.name) as watch:
             bench = self._bench(spec, watch)
             if Role.BASE in run.versions and not run.screens:
@@ -326,7 +305,6 @@ class TrialMaker:
 
     @contextmanager
     def _watched(self, title: str) -> Iterator[TrialWatch]:
-        """Watches trials with the profilers in the settings, and always writes their files."""
         watch = TrialWatch(self.settings.watch_spec, self.run.folder.path, title)
         try:
             yield watch
@@ -353,18 +331,18 @@ class TrialMaker:
         return StoredBase(len(grounds.base.trials.trials), lambda head: judge(head, grounds).result)
 
     def _make_interleaved(self, bench: Bench, *, until_s: float = math.inf) -> TrialSet:
-        """Makes head's trials, interleaved with the base's; adds none after a time of `time.monotonic`."""
+        """Interleaves trials of head and base; adds none after a time of `time.monotonic`."""
 
         def decide(head: TrialSet, base: TrialSet) -> GateResult:
             found = judge(head, grounds_for(self.settings, self.ledger, self.run, head, base)).result
-            return found if time.monotonic() < until_s else dataclasses.replace(found, more_trials_because=())
+            return found if time.monotonic() < until_s else replace(found, more_trials_because=())
 
         made = interleave(bench, self.run.versions, size=self.settings.value("block"), decide=decide)
         self.run.interleaved.append(made)
         return made.head
 
     def _confirmed(self, trials: TrialSet, spec: ScenarioSpec) -> TrialSet:
-        """Returns the trials; if they are suspicious, new trials of head, interleaved with the baseline's commit."""
+        """Returns the trials; if they are suspicious, new ones, interleaved with the baseline's commit."""
         run = self.run
         grounds = grounds_for(self.settings, self.ledger, run, trials)
         if not isinstance(grounds.base, Found):
@@ -390,7 +368,7 @@ class TrialMaker:
         run.announce(f"{suspicion}; measuring it interleaved with {base.commit}, for {minutes} min at most")
         run.begin_trials()
         until_s = time.monotonic() + 60 * minutes
-        spec = dataclasses.replace(spec, max_trials=max(spec.max_trials, _MOST_CONFIRMING))
+        spec = replace(spec, max_trials=max(spec.max_trials, 30))  # the scenario may allow more
         names = tuple(each.metric for each in suspicious)
         screen = Screen(head=trials, base=base, suspicious=names, known=grounds.policy.known)
         run.confirming = screen

@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -35,18 +35,17 @@ if TYPE_CHECKING:
 
 
 class Machine:
-    """The machine's lock; if it `is_shared`, in a worker of pytest-xdist, it is held for one test, and waited for."""
+    """The machine's lock; if it `is_shared` by workers of pytest-xdist, each holds it for one test."""
 
     def __init__(self, *, is_shared: bool) -> None:
         self._is_shared = is_shared
         self._resources = ExitStack()
-        self._is_held = False
         self._tell: Callable[[str], None] = lambda _: None
         self._termination: Termination | None = None
 
     @contextmanager
     def held(self, announce: Callable[[str], None], *, what: str, wait_s: float) -> Iterator[None]:
-        """Holds the machine within the ``with`` block, and shows others what is measured; waits for `wait_s`."""
+        """Holds the machine; others see what is measured. Waits up to `wait_s`."""
         _require_sockets()
         from pytest_ldos.host.lock import measuring_lock
         from pytest_ldos.host.temporary import terminated_like_interrupted
@@ -57,10 +56,9 @@ class Machine:
         with ExitStack() as resources:
             if self._is_shared:
                 self._tell = resources.enter_context(taken(math.inf))
-            elif not self._is_held:
+            elif self._termination is None:
                 self._tell = self._resources.enter_context(taken(wait_s))
                 self._termination = self._resources.enter_context(terminated_like_interrupted())
-                self._is_held = True
             self._tell(what)
             yield
 
@@ -141,16 +139,10 @@ def require_place(spec: ScenarioSpec, settings: Settings, *, is_to_be_built: boo
 
 
 def _key_of(spec: ScenarioSpec) -> BaselineKey | None:
-    """The key of a scenario's records; ``None`` if its stack cannot be started, which is reported later."""
-    from pytest_ldos.host.fingerprint import take_fingerprint
-    from pytest_ldos.judge.baseline.key import BaselineKey
-    from pytest_ldos.robot.stack.choose import describe_stack, stack_available
+    from pytest_ldos.campaign.starts import key_of
+    from pytest_ldos.robot.stack.choose import stack_available
 
-    if not stack_available(spec.stack).ok:
-        return None
-    info = describe_stack(spec.stack)
-    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
-    return BaselineKey(info.name, host.host_class, spec.name)
+    return key_of(spec) if stack_available(spec.stack).ok else None
 
 
 def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str, prefix: str = "") -> list[str]:
@@ -161,21 +153,15 @@ def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stac
     amount = estimate.amount_interleaved if settings.value("base") else estimate.amount_alone
     expected = []
     for item in scenarios:
-        try:
+        with suppress(ConfigurationError):  # which the test reports when it runs
             spec = in_cell(item, settings.scenario_of(item))
-        except ConfigurationError:
-            continue  # which the test reports when it runs
-        cost = estimate.measured_cost(files, stack=stack, scenario=spec.name)
-        least, most = amount(spec, spec.trials, size=size), amount(spec, max(spec.trials, spec.max_trials), size=size)
-        expected.append(estimate.Expected(least, most, cost))
+            cost = estimate.measured_cost(files, stack=stack, scenario=spec.name)
+            least, most = (amount(spec, each, size=size) for each in (spec.trials, max(spec.trials, spec.max_trials)))
+            expected.append(estimate.Expected(least, most, cost))
     return [f"ldos: {prefix}{estimate.describe_expected(expected)}"] if expected else []
 
 
-_LISTINGS: Final = ("collectonly", "showfixtures", "show_fixtures_per_test")
-"""Options of pytest that only list tests."""
-
 _NOT_RUN: Final = "not run"
-_DESELECTED: Final = "deselected by a plugin or a conftest.py"
 
 
 class MeasuringSession:
@@ -196,32 +182,28 @@ class MeasuringSession:
         self.outputs = Outputs(parts)
 
     def make_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Makes a test for each cell and each scenario of a test function."""
         self.sweeps.make_cells(metafunc)
         make_scenario_tests(metafunc, self.settings.sources.scenario_names())
 
     def take_items(self, items: list[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Records the measuring tests, and puts cells of sweeps in order; see `Selection.take`."""
         self.selection.take(items, asked)
         if self.selection:
             self.outputs.require_writable()
         self.sweeps.put_in_order(items)
 
     def header(self) -> list[str]:
-        """Settings, stack, base, tracer and host of the measurements; nothing if no test measures."""
         scenarios = self.selection.scenarios
         of_stack = _describe_setup(self.settings, scenarios) if scenarios else []
         return [one_line(line) for line in (self.settings.describe_file(), *of_stack)] if self.selection else []
 
     def once(self, item: pytest.Item, when: str) -> AbstractContextManager[None]:
-        """Allows a phase of a measuring test to begin only once; see `Ledger.once`."""
         return self.ledger.once(item, when, is_measured=bool(self.record.runs_of(item.nodeid)))
 
     @contextmanager
     def open_scenario(
         self, item: pytest.Item, stack: StackSpec, *, announce: Callable[[str], None]
     ) -> Iterator[ScenarioRun]:
-        """Starts a recorded stack for a test and ends it with the test; see `RunRecord.open_run`."""
+        """Measures a test's scenario within the ``with`` block, after all checks; see `RunRecord.open_run`."""
         self._require_first(item)
         refused = self.ledger.noting_refusal
         with refused(item.nodeid):
@@ -250,13 +232,12 @@ class MeasuringSession:
             yield
 
     def _require_allowed(self, item: pytest.Item, *, is_one_sweep: bool) -> None:
-        """Refuses a test in a process forked from pytest's, whose session would not get the verdict, or in parallel."""
+        """Refuses a test in parallel, or in a process forked from pytest's, whose session would not get the verdict."""
         if os.getpid() != self._pid:
             raise ConfigurationError(IN_A_CHILD, remedy=NO_CHILD)
         refuse_parallel_runs(item.config, is_one_sweep=is_one_sweep)
 
     def _require_first(self, item: pytest.Item) -> None:
-        """Refuses to measure a test again."""
         if self.record.runs_of(item.nodeid) or self.ledger.verdicts_of(item.nodeid):
             self.ledger.refuse_start(item.nodeid)
 
@@ -274,7 +255,8 @@ class MeasuringSession:
         if not self.sweeps.is_kept or (exit_status == pytest.ExitCode.OK and not self.outputs.is_whole):
             return exit_codes.INVALID
         status = self.ledger.exit_status(exit_status)
-        if status not in GREEN or any(map(self._config.getoption, _LISTINGS)):
+        only_listed = map(self._config.getoption, ("collectonly", "showfixtures", "show_fixtures_per_test"))
+        if status not in GREEN or any(only_listed):
             return status
         self.enter_unjudged(self._find_unjudged({item.nodeid for item in items}))
         if self.settings.is_worker:
@@ -284,7 +266,7 @@ class MeasuringSession:
         return exit_codes.INCONCLUSIVE if self._lacks_verdict else status
 
     def enter_unjudged(self, reasons: Mapping[str, str]) -> None:
-        """Records tests without an expected verdict, with reasons; tests that ran keep their own reasons."""
+        """Records why tests have no verdict; those that ran keep their own reason."""
         self._unjudged |= {name: why for name, why in reasons.items() if why != _NOT_RUN or name not in self._unjudged}
 
     def _find_unjudged(self, left: Collection[str]) -> dict[str, str]:
@@ -296,11 +278,11 @@ class MeasuringSession:
             if any(run.unjudged for run in self.record.runs_of(name)):
                 found[name] = "trials were made but never judged; call ldos_gate.check(trials)"
             else:
-                found[name] = self.ledger.ends.get(name) or (_NOT_RUN if name in left else _DESELECTED)
+                deselected = "deselected by a plugin or a conftest.py"
+                found[name] = self.ledger.ends.get(name) or (_NOT_RUN if name in left else deselected)
         return found
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the results of sweeps and scenarios, or why there are none if a verdict is required."""
         self.sweeps.summarize(reporter)
         self.outputs.summarize(reporter)
         if not self._lacks_verdict:
@@ -361,7 +343,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
 
 
 def _is_to_be_built(settings: Settings, stack: StackSpec) -> bool:
-    """True if head's ROS 2 workspace is built before it is measured, as asked for or as that of a revision."""
+    """True if head's ROS 2 workspace is built before it is measured, as requested or for a revision."""
     base = settings.value("base")
     is_revision = settings.value("head") or (base and not (settings.folder / base).is_dir())
     if settings.value("build"):

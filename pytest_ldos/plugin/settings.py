@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError, Unavailable, nearest, refuse_unknown, suggest
+from pytest_ldos.base.errors import ConfigurationError, nearest, refuse_unknown, suggest
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.plugin import options
+from pytest_ldos.plugin.messages import refused_session, skip_with
 from pytest_ldos.scenario.model import ScenarioSpec, WatchSpec
 from pytest_ldos.scenario.scenario_table import PLUS, usual_name
 from pytest_ldos.scenario.settings import OWN_NAME, Sources
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _NONE: Final = ""
-"""Placeholder scenario of a test for combinations if none was requested."""
+"""Scenario of a test of combinations if none was requested."""
 
 _WORD: Final = re.compile(r"[\w.+-]+")
 
@@ -43,16 +44,12 @@ def combinations_in(expression: str, known: Collection[str]) -> dict[str, list[s
 
 
 def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
-    """Refuses a combination in ``-m`` with a known and an unknown part; names the nearest known one."""
+    """Refuses a combination in ``-m`` of known and unknown scenarios."""
     for word in _WORD.findall(expression):
         parts = word.split(PLUS)
         if PLUS in word and set(parts) & set(known):
-            try:
+            with refused_session():
                 refuse_unknown(parts, known, "scenario in -m:")
-            except ConfigurationError as error:
-                from pytest_ldos.plugin.messages import usage_error
-
-                raise usage_error(str(error)) from None
 
 
 def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | None:
@@ -121,7 +118,7 @@ def make_scenario_tests(metafunc: pytest.Metafunc, known: Sequence[str]) -> None
 
 
 def is_placeholder(item: pytest.Item) -> bool:
-    """True for a test of combinations of scenarios if none was requested."""
+    """True for a test of combinations if none was requested."""
     callspec = getattr(item, "callspec", None)
     return callspec is not None and callspec.params.get(options.SCENARIO_FIXTURE) == _NONE
 
@@ -131,23 +128,17 @@ def require_loads(
 ) -> None:
     """Skips or ends the test, as its scenario says, if a load cannot be applied in an environment (``None``: ours)."""
     from pytest_ldos.measure.load.protocol import load_available
-    from pytest_ldos.plugin.messages import skip_with
 
     for load, environment in product(loads, environments):
         available = load_available(load, spec.stack, environment)
-        if available.ok:
-            continue
-        if spec.unavailable is WhenUnavailable.SKIP:
+        if not available.ok and spec.unavailable is WhenUnavailable.SKIP:
             skip_with(f"{load.KIND}: {available.reason} → {available.remedy}")
-        raise Unavailable(f"{load.KIND} cannot be applied here: {available.reason}", remedy=available.remedy)
+        available.demand(f"{load.KIND} cannot be applied here: ")
 
 
 @dataclass(frozen=True)
 class SweepCell:
-    """The cell of one test of a sweep, at a `moment` of the order of measurement, with values by address.
-
-    Its `id` is such as ``rate_hz=500-cpus=2``.
-    """
+    """The cell of one test of a sweep: values by address, ``rate_hz=500-cpus=2``, and its place in running order."""
 
     axes: tuple[Axis, ...]
     assignments: Mapping[str, Value]
@@ -156,7 +147,7 @@ class SweepCell:
 
 
 def cells_of(marks: Sequence[pytest.Mark], base: ScenarioSpec) -> list[SweepCell]:
-    """The cells requested by a test's marks, the outermost first, in the order of the grid."""
+    """The cells requested by marks, the outermost mark first, in the order of the grid."""
     from pytest_ldos.campaign.cells import Axis, Grid, running_order
 
     for mark in marks:
@@ -185,14 +176,13 @@ def in_cell(item: pytest.Item, spec: ScenarioSpec) -> ScenarioSpec:
 
 
 def cell_of(item: pytest.Item) -> SweepCell | None:
-    """The cell of a test; ``None`` if it is not part of a sweep."""
     callspec = getattr(item, "callspec", None)
     found = callspec.params.get(options.CELL_FIXTURE) if callspec is not None else None
     return found if isinstance(found, SweepCell) else None
 
 
 def sweep_name(item: pytest.Item, cell: SweepCell) -> str:
-    """The name of a test's sweep: the test's name without its cell."""
+    """The test's name without its cell."""
     from pytest_ldos.campaign.sweep import name_for
 
     before, _, ids = item.nodeid.partition("[")
@@ -202,7 +192,7 @@ def sweep_name(item: pytest.Item, cell: SweepCell) -> str:
 
 
 def in_running_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The tests with those of each sweep in running order, at the same positions."""
+    """The tests, those of each sweep in running order; others keep their places."""
     sweeps: dict[str, list[tuple[int, int]]] = {}
     for place, item in enumerate(items):
         cell = cell_of(item)
@@ -217,49 +207,41 @@ def in_running_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one pytest session: pytest's own, and the sources of ours."""
+    """The settings of one pytest session.
+
+    Attributes:
+        root: folder of the settings file, or pytest's root without one.
+        folder: folder to which paths on the command line are relative.
+    """
 
     config: pytest.Config
     sources: Sources
 
     def value(self, name: str) -> Any:
-        """The value of an option."""
         return self.sources.value(name)
 
     @property
     def root(self) -> Path:
-        """The project's folder: that of its settings file, or pytest's root without one."""
         return self.sources.root
 
     @property
     def folder(self) -> Path:
-        """The folder to which paths on the command line are relative."""
         return self.config.invocation_params.dir
 
     @property
     def output(self) -> Path:
-        """The folder for all files of a run."""
         return self.sources.folder("output")
 
     @property
     def is_strict(self) -> bool:
-        """True if a run without a verdict fails: as set, or by default on CI."""
-        strict = self.value("strict")
-        return bool(os.environ.get("CI")) if strict is None else bool(strict)
+        return self.sources.is_strict(os.environ)
 
     @property
     def is_worker(self) -> bool:
-        """True if this process is one of pytest-xdist's workers."""
         return hasattr(self.config, "workerinput")
 
     @property
-    def traces_limit_bytes(self) -> int:
-        """Largest disk space of all runs' traces."""
-        return int(self.value("traces_limit_mb") * 1_000_000)
-
-    @property
     def watch_spec(self) -> WatchSpec:
-        """The profilers that watch the measured processes in addition to the tracer."""
         return WatchSpec(
             profile=self.value("profile"),
             profiler=self.value("profiler"),
@@ -268,38 +250,39 @@ class Settings:
         )
 
     def describe_file(self) -> str:
-        """A line on the settings file, and on the project's folder if it is another one."""
         file, folder = self.sources.file, self.folder
         if file is None:
             return f"ldos: no settings file above the tests; results are in {self.output}"
         shown = file.relative_to(folder) if file.is_relative_to(folder) else file
         return f"ldos: settings {shown}" + ("" if file.parent == self.root else f"; results are in {self.output}")
 
+    def enforce_disk_limit(self, keep: Path) -> list[Path]:
+        """Deletes the oldest traces beyond the limit, but none in `keep`; returns their places."""
+        from pytest_ldos.measure.trial.artifacts import enforce_disk_limit
+
+        limit_bytes = int(self.value("traces_limit_mb") * 1_000_000)
+        return enforce_disk_limit(self.output, limit_bytes=limit_bytes, keep=keep)
+
     @property
     def stores(self) -> BaselineStores:
-        """The repository's and the machine's baselines."""
         from pytest_ldos.judge.baseline.store import BaselineStores
 
         return BaselineStores.of(self.sources)
 
     def short(self, path: Path) -> Path:
-        """A path for display: relative to the project's folder if it is below it."""
+        """A path for display, relative to the project if it is in it."""
         return path.relative_to(self.root) if path.is_relative_to(self.root) else path
 
     def markers(self) -> Mapping[str, str]:
-        """Names and descriptions of this session's markers."""
         described = {name: table.description for name, table in self.sources.toml.scenarios.items()}
         for name, spellings in combinations_in(self.config.getoption("markexpr"), described).items():
             described |= {each: "several at once" for each in (name, *spellings) if each not in described}
         return options.describe_marks(described)
 
     def scenario_of(self, item: pytest.Item, sources: Sources | None = None) -> ScenarioSpec:
-        """The scenario of a test, by its marker, from the session's settings or from other sources."""
+        """The scenario of a test by its mark, from the session's settings or from other sources."""
         name, arguments = scenario_arguments(item, self.sources.scenario_names())
         return (sources or self.sources).scenario(name, arguments)
-
-
-_NO_WORD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
@@ -313,7 +296,6 @@ def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
 
 
 def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
-    """The instrument requested by a test, and its mark; refuses a test with none, or with several."""
     found = asked_instruments(item)
     if len(found) > 1:
         asked = " and ".join(sorted(map(options.mark_name, found)))
@@ -328,6 +310,6 @@ def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
 
 
 def study_name(item: pytest.Item) -> str:
-    """The name of a test's baseline, from its mark, or the instrument's."""
+    """The name of a test's baseline: as in its mark, or the instrument's."""
     instrument, mark = instrument_mark(item)
-    return _NO_WORD.sub("_", str(mark.kwargs.get(OWN_NAME) or instrument))
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", str(mark.kwargs.get(OWN_NAME) or instrument))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,13 +20,9 @@ from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 if TYPE_CHECKING:
     from pytest_ldos.plugin.session import MeasuringSession
 
-_PLUS: Final = "+"
 _CONFIG: Final = OPTIONS["config"]
 
 _FIXTURES: Final = re.compile(rb"\b(panda_stack|ldos_(stack|scenario|study|trials|gate))\b")
-
-_SELECTING_PLUGINS: Final = ("mark", "main")
-"""pytest's own plugins that select tests by options."""
 
 
 class Standby:
@@ -33,9 +30,6 @@ class Standby:
 
     The session has the settings of its tests' project. They are read before collection if the command-line arguments
     lead to a project, and otherwise when its first test file is found.
-
-    Attributes:
-        session: ``None`` until it is requested.
     """
 
     KEY: ClassVar[pytest.StashKey[Standby]] = pytest.StashKey()
@@ -61,7 +55,7 @@ class Standby:
         is_set = (
             any(self._config.getoption(f"ldos_{name}") is not None for name in OPTIONS)
             or not self._environment.keys() <= OTHER_VARIABLES.keys()
-            or _PLUS in self._config.getoption("markexpr")
+            or "+" in self._config.getoption("markexpr")
         )
         made = [self._made(file) for file in files if file is not None or is_set]
         if len(files) == 1 and made:
@@ -92,13 +86,12 @@ class Standby:
         return self.session
 
     def header(self) -> list[str]:
-        """Lines on the measurements of the session."""
         return [] if self.session is None else [*self.session.header(), *filter(None, [self._refusal])]
 
     def _settle(self, items: list[pytest.Item], asked: Sequence[pytest.Item]) -> None:
-        """Passes the measuring tests, and those asked for (even if other plugins deselected them), to their session.
+        """Passes the measuring tests, and those asked for, to their session.
 
-        Tests of several projects, or with one baseline, are refused; if only listed, the header has the reason.
+        Refuses tests of several projects, or with one baseline; if tests are only listed, the header has the reason.
         """
         measuring = [item for item in items if options.measures(item)]
         if measuring:
@@ -135,7 +128,6 @@ class Standby:
         return self._config.getoption(f"ldos_{_CONFIG.name}") is not None or _CONFIG.variable in self._environment
 
     def _file_for(self, test_file: Path) -> Path | None:
-        """The settings file of a test's project."""
         return self._files_of_arguments[0] if self._names_settings else self._search(test_file.parent)
 
     def _search(self, place: Path) -> Path | None:
@@ -151,13 +143,11 @@ class Standby:
         return self._found[place]
 
     def _made(self, file: Path | None) -> MeasuringSession:
-        """Creates the session with the settings of one project, and registers its marks."""
         if file not in self._sessions:
-            from pytest_ldos.plugin.options import read_settings
             from pytest_ldos.plugin.outputs import refuse_unavailable
             from pytest_ldos.plugin.session import MeasuringSession
 
-            sources = read_settings(self._config, self._environment, file)
+            sources = options.read_settings(self._config, self._environment, file)
             session = MeasuringSession(self._config, sources, pid=self._pid, failed=self._failed)
             refuse_unavailable(session.settings.value("report"))
             self._register(session.settings.markers())
@@ -197,23 +187,19 @@ class Standby:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Records the tests that run in this process, and lets a measuring test be set up only once."""
         self._running = item
         self._set_up.add(item.nodeid)
-        if self.session is None:
-            return (yield)
-        with self.session.once(item, "setup"):
+        with self._once(item, "setup"):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-        """Lets the function of a measuring test run only once."""
-        if self.session is None:
-            return (yield)
-        with self.session.once(pyfuncitem, "call"):
+        with self._once(pyfuncitem, "call"):
             return (yield)
 
-    @pytest.hookimpl
+    def _once(self, item: pytest.Item, when: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.session is None else self.session.once(item, when)
+
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Records a skipped module of measuring tests, such as by `pytest.importorskip`."""
         option, file = self._config.option, self._config.rootpath / report.nodeid
@@ -224,7 +210,6 @@ class Standby:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Records the tests without a verdict from a pytest-xdist worker."""
         unjudged = getattr(node, "workeroutput", {}).get(options.UNJUDGED_OUTPUT)
         if unjudged:
             (self.session or self.wake()).enter_unjudged(unjudged)
@@ -252,8 +237,7 @@ class Standby:
                     report.outcome, report.longrepr = "failed", IN_A_CHILD
         if report.failed:
             self._failed.add(report.nodeid)
-        is_cell = hasattr(report, options.CELL_ATTRIBUTE) or hasattr(report, options.SWEEP_ATTRIBUTE)
-        if self.session is not None or is_cell:
+        if self.session is not None or hasattr(report, options.CELL_ATTRIBUTE):
             test_file = self._config.rootpath / report.nodeid.partition("::")[0]
             session = self.session or self.session_for(test_file)
             session.sweeps.receive(report)
@@ -262,7 +246,7 @@ class Standby:
 
 
 class _SilentConfig:
-    """pytest's config with a hook for deselected tests that reaches no plugin."""
+    """pytest's config, whose hook for deselected tests reaches no plugin."""
 
     hook = SimpleNamespace(pytest_deselected=lambda items: None)
 
@@ -276,14 +260,13 @@ class _SilentConfig:
 def _asked_for(config: pytest.Config, items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The tests selected by ``-m``, ``-k`` and ``--deselect``, regardless of other plugins."""
     asked = list(items)
-    for name in _SELECTING_PLUGINS:
+    for name in ("mark", "main"):
         plugin: Any = config.pluginmanager.get_plugin(name)
         plugin.pytest_collection_modifyitems(items=asked, config=_SilentConfig(config))
     return asked
 
 
 def _led_apart(tests: Mapping[Path | None, str]) -> str:
-    """The refusal of tests of several projects, by settings file."""
     led = "; ".join(f"{test} to {file or 'no settings file'}" for file, test in tests.items())
     return (
         f"tests of one run lead to different settings: {led}"
@@ -292,11 +275,11 @@ def _led_apart(tests: Mapping[Path | None, str]) -> str:
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:
-    """The measuring session, created on the first request."""
+    """The session, created on the first request."""
     return config.stash[Standby.KEY].wake()
 
 
 def awake_session(config: pytest.Config) -> MeasuringSession | None:
-    """The measuring session, if it was requested; there is none after a usage error."""
+    """The session if it was requested; there is none after a usage error."""
     standby = config.stash.get(Standby.KEY, None)
     return None if standby is None else standby.session

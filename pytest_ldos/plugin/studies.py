@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import closing
+from typing import Any, Final
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.campaign.instruments import find_instrument
+from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
+from pytest_ldos.instruments.study import Instrument, Study
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.launching import LaunchedProcess, RecordedLaunch, launch_available
+from pytest_ldos.measure.trial.artifacts import drop_folder, write_trials
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.ledger import refuse_head
 from pytest_ldos.plugin.messages import add_section, fail_with, named_faults, skip_with, warn_of
+from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.runs import ScenarioRun
+from pytest_ldos.plugin.scenario_test import Gate
 from pytest_ldos.plugin.settings import instrument_mark, study_name
 from pytest_ldos.plugin.standby import session_of
 from pytest_ldos.scenario.fields import build_spec
 from pytest_ldos.scenario.settings import OWN_NAME
 from pytest_ldos.scenario.words import KeepTraces
-
-if TYPE_CHECKING:
-    from pytest_ldos.instruments.study import Instrument, Study
-    from pytest_ldos.judge.gate.decide import GateResult
-    from pytest_ldos.launching import LaunchedProcess, RecordedLaunch
-    from pytest_ldos.measure.trial.record import TrialSet
-    from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.trace.ctf.read import DecodedTrace
-    from pytest_ldos.trace.execution.model import ExecutionModel
-    from pytest_ldos.trace.flow.graph import FlowGraph
-
+from pytest_ldos.show.report.flame import DRAWINGS
+from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.flow.graph import FlowGraph
 
 FEWEST_ROUNDS: Final = 4
 """Fewest rounds of each case to estimate its noise."""
 
 
 class MeasuredStudy:
-    """The results of an instrument in a test: the study as shown, and its rounds (`trials`) as judged."""
+    """The results of an instrument in a test, as shown (`study`) and as judged (`trials`)."""
 
     def __init__(self, study: Study, trials: TrialSet, gate: Gate) -> None:
         self.study = study
@@ -50,19 +52,16 @@ class MeasuredStudy:
         return result
 
 
-class _Progress:
-    """Reports each step on a line; see `instruments.instrument.Progress`."""
-
+class _Progress(Progress):
     def __init__(self, config: pytest.Config, name: str) -> None:
-        from pytest_ldos.plugin.progress import Progress
-
-        self.announce = Progress(config).announce
+        super().__init__(config)
         self._name = name
 
     def doing(self, what: str) -> None:
         self.announce(f"{self._name}: {what}")
 
-    note = doing
+    def note(self, text: str) -> None:
+        self.doing(text)
 
     def expect(self, steps: int) -> None: ...
 
@@ -70,21 +69,40 @@ class _Progress:
 
 
 def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
-    """Measures with the instrument of a test's mark."""
     session, item = session_of(request.config), request.node
+    record, watch = session.record, session.settings.watch_spec
     instrument, spec, name = _requested(item)
     try:
-        session.record.refuse_shared(name, item.nodeid)
+        record.refuse_shared(name, item.nodeid)
         refuse_head(session.settings, "an instrument measures programs")
-        return _measure(request, instrument, spec, name)
+        instrument.available(spec).demand("cannot measure: ")
+        progress = _Progress(request.config, instrument.name)
+        with session.holding_machine(item, progress.announce):
+            if watch.is_asked:
+                place = record.new_folder(f"{instrument.name}-{FOLDER}").path
+                study = measure_watched(watch, place, DRAWINGS, lambda: instrument.measure(spec, progress))
+            else:
+                study = instrument.measure(spec, progress)
+        trials = to_trials(study, name=name)
+        folder = record.new_folder(name)
+        write_trials(folder, trials)
+        for case, rounds in Counter(each.goal for each in trials.trials).items():
+            if rounds < FEWEST_ROUNDS:
+                raise ConfigurationError(
+                    f"{rounds} rounds of {case!r} cannot be judged; have {FEWEST_ROUNDS} or more of each case",
+                    remedy="raise the mark's rounds, or starts",
+                )
     except LdosError as error:
         if not isinstance(error, ConfigurationError):
             session.ledger.enter_infra(item.nodeid, instrument.name, error)
         fail_with(f"'{instrument.name}': {error}")
+    run = ScenarioRun(item.nodeid, trials.spec, folder)
+    run.add_trials(trials)
+    record.runs.append(run)
+    return MeasuredStudy(study, trials, Gate(session.settings, session.ledger, run))
 
 
 def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
-    """The instrument of a test, its settings, and the name of its baseline."""
     try:
         name, mark = instrument_mark(item)
         if mark.args:
@@ -94,39 +112,6 @@ def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
         return instrument, build_spec(instrument.spec, settings, f"of {mark.name}:"), study_name(item)
     except ConfigurationError as error:
         fail_with(str(error))
-
-
-def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
-    from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
-    from pytest_ldos.measure.trial.artifacts import write_trials
-    from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.show.report.flame import DRAWINGS
-
-    session, item = session_of(request.config), request.node
-    record, watch = session.record, session.settings.watch_spec
-    progress = _Progress(request.config, instrument.name)
-    able = instrument.available(spec)
-    if not able.ok:
-        raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
-    with session.holding_machine(item, progress.announce):
-        if watch.is_asked:
-            place = record.new_folder(f"{instrument.name}-{FOLDER}").path
-            study = measure_watched(watch, place, DRAWINGS, lambda: instrument.measure(spec, progress))
-        else:
-            study = instrument.measure(spec, progress)
-    trials = to_trials(study, name=name)
-    folder = record.new_folder(name)
-    write_trials(folder, trials)
-    for case, rounds in Counter(each.goal for each in trials.trials).items():
-        if rounds < FEWEST_ROUNDS:
-            raise ConfigurationError(
-                f"{rounds} rounds of {case!r} cannot be judged; have {FEWEST_ROUNDS} or more of each case",
-                remedy="raise the mark's rounds, or starts",
-            )
-    run = ScenarioRun(item.nodeid, trials.spec, folder)
-    run.add_trials(trials)
-    record.runs.append(run)
-    return MeasuredStudy(study, trials, Gate(session.settings, session.ledger, run))
 
 
 class Launch:
@@ -170,10 +155,7 @@ class Launch:
 
 
 def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
-    """Recorded launches, which end with their test or module; the settings decide if their trace is kept."""
-    from pytest_ldos.launching import RecordedLaunch, launch_available
-    from pytest_ldos.measure.trial.artifacts import drop_folder, enforce_disk_limit
-
+    """Recorded launches, which end with their test or module."""
     available = launch_available()
     if not available.ok:
         skip_with(f"{available.reason} → {available.remedy}")
@@ -187,15 +169,11 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
         add_section(node, f"recorded: {folder.trace}")
         node.user_properties.append(("ldos.trace", str(folder.trace)))
     try:
-        yield Launch(recorded)
+        with closing(recorded):
+            yield Launch(recorded)
     finally:
-        try:
-            recorded.close()
-        finally:
-            if keep is not KeepTraces.ALL and not (
-                keep is KeepTraces.FAILED and session.ledger.has_failed(node.nodeid)
-            ):
-                drop_folder(folder)
-            enforce_disk_limit(settings.output, limit_bytes=settings.traces_limit_bytes, keep=folder.path.parent)
+        if keep is not KeepTraces.ALL and not (keep is KeepTraces.FAILED and session.ledger.has_failed(node.nodeid)):
+            drop_folder(folder)
+        settings.enforce_disk_limit(folder.path.parent)
     if recorded.survivors:
         warn_of(f"launch left processes behind, which were ended: {', '.join(recorded.survivors)}")

@@ -7,8 +7,8 @@ send it to the main process.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -24,9 +24,6 @@ from pytest_ldos.scenario.model import ScenarioSpec
 if TYPE_CHECKING:
     from pytest_ldos.plugin.sweep_results import SweepResults
 
-_WORKER_INPUT: Final = "ldos_sweeps"
-"""Key in a worker's input: completed cells, as JSON."""
-
 
 class Sweeps:
     """The sweeps of one session; not `is_kept` if the result of a cell could not be written."""
@@ -39,16 +36,12 @@ class Sweeps:
         self._parts = parts
         self._settings, _, self._ledger = parts
         self.is_kept = True
-        self._results: SweepResults | None = None
 
-    @property
+    @cached_property
     def results(self) -> SweepResults:
-        """The results of cells, created on the first request."""
-        if self._results is None:
-            from pytest_ldos.plugin.sweep_results import SweepResults
+        from pytest_ldos.plugin.sweep_results import SweepResults
 
-            self._results = SweepResults(self._parts)
-        return self._results
+        return SweepResults(self._parts)
 
     def make_cells(self, metafunc: pytest.Metafunc) -> None:
         """Makes one test for each cell; a test of several scenarios is swept over settings that they share."""
@@ -72,7 +65,7 @@ class Sweeps:
         metafunc.parametrize(options.CELL_FIXTURE, cells, ids=[cell.id for cell in cells], indirect=True)
 
     def put_in_order(self, items: list[pytest.Item]) -> None:
-        """Puts cells in running order, and refuses invalid ones before measuring."""
+        """Puts cells in running order; refuses invalid ones before measuring."""
         for item in (each for each in items if cell_of(each) is not None):
             try:
                 in_cell(item, self._settings.scenario_of(item))
@@ -81,19 +74,15 @@ class Sweeps:
         items[:] = in_running_order(items)
 
     def send_done(self, node: Any) -> None:
-        """Sends the completed cells to a pytest-xdist worker."""
         if self._settings.value("resume"):
-            node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done)
+            node.workerinput[options.DONE_INPUT] = json.dumps(self.results.done)
 
     def skip_done(self, item: pytest.Item) -> None:
         """Skips a completed cell, or fails its test again with the same message."""
         cell = cell_of(item)
         if cell is None or not self._settings.value("resume"):
             return
-        done: Mapping[str, Any] | None = None
-        if self._settings.is_worker:
-            done = json.loads(self._settings.config.workerinput.get(_WORKER_INPUT, "{}"))  # type: ignore[attr-defined]
-        found = self.results.outcome(item, cell, done)
+        found = self.results.outcome(item, cell)
         if found is None:
             return
         item.stash[self._WAS_DONE] = True
@@ -104,32 +93,26 @@ class Sweeps:
         skip_with(f"measured before: {found.summary}")
 
     def attach_result(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Attaches a cell's result, that of its first start, to the last report of its test."""
+        """Attaches the result of a cell's first start to the last report of its test."""
         cell = cell_of(item)
         if cell is None or item.nodeid in self._ledger.refused:
             return
-        was_done = item.stash.get(self._WAS_DONE, False)
         reports = item.stash.setdefault(self._REPORTS, [])
         reports.append(report)
         if report.when == "teardown":
-            if was_done:
-                setattr(report, options.SWEEP_ATTRIBUTE, self.results.identify(item, cell))
+            if item.stash.get(self._WAS_DONE, False):
+                result = self.results.identify(item, cell)
             else:
                 result = item.stash.setdefault(self._RESULT, self.results.encode(item, cell, reports))
-                setattr(report, options.CELL_ATTRIBUTE, result)
+            setattr(report, options.CELL_ATTRIBUTE, result)
 
     def receive(self, report: pytest.TestReport) -> None:
         """Writes the result of a cell, except in workers.
 
         Ends the session if it cannot be written, because later results would also be lost.
         """
-        if self._settings.is_worker:
-            return
-        sweep = getattr(report, options.SWEEP_ATTRIBUTE, None)
-        if sweep is not None:
-            self.results.recall(sweep)
         result = getattr(report, options.CELL_ATTRIBUTE, None)
-        if result is None:
+        if result is None or self._settings.is_worker:
             return
         try:
             line = self.results.keep(report.nodeid, result)
@@ -137,10 +120,10 @@ class Sweeps:
             self.is_kept = False
             end_session(f"ldos: {error}: --ldos-resume")
         reporter = self._settings.config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and reporter.verbosity >= 0:
+        if line and reporter is not None and reporter.verbosity >= 0:
             reporter.ensure_newline()
             write_line(reporter, line)
 
     def summarize(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._results is not None and not self._settings.is_worker:
-            self._results.summarize(terminalreporter)
+        if "results" in vars(self) and not self._settings.is_worker:  # if there is a sweep
+            self.results.summarize(terminalreporter)

@@ -34,19 +34,12 @@ from pytest_ldos.campaign.sweep import (
 from pytest_ldos.campaign.versions.version import find_revision
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
-from pytest_ldos.plugin.options import describe_skip
+from pytest_ldos.plugin.options import DONE_INPUT, describe_skip
 from pytest_ldos.plugin.runs import SessionParts
 from pytest_ldos.plugin.settings import SweepCell, in_cell, sweep_name
 from pytest_ldos.show.page.formats import HTML_PACKAGES
+from pytest_ldos.show.report import sweep as sweep_report
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep import (
-    SweepReport,
-    compose_sweep,
-    describe_cell,
-    render_for,
-    render_text,
-    shown_metrics,
-)
 
 _LONGEST_MESSAGE: Final = 20_000
 _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
@@ -54,7 +47,7 @@ _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a cell's test in an earlier session: a message if it failed, and a summary in one or two words."""
+    """The end of a cell's test in an earlier session; it has a message if it failed."""
 
     verdict: str
     message: str
@@ -67,8 +60,6 @@ class Outcome:
 
 
 class SweepResults:
-    """The results of a session's cells."""
-
     def __init__(self, parts: SessionParts) -> None:
         self._settings, self._record, self._ledger = parts
         self._folders: dict[tuple[str, str], SweepFolder] = {}
@@ -88,7 +79,6 @@ class SweepResults:
         }
 
     def encode(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> str:
-        """Encodes a test's result with its sweep's identity as JSON."""
         runs = self._record.runs_of(item.nodeid)
         sets = [trials for run in runs for trials in run.trial_sets]
         verdicts = self._ledger.verdicts_of(item.nodeid)
@@ -121,7 +111,7 @@ class SweepResults:
         return self.identify(item, cell, start=encode_start(record))
 
     def identify(self, item: pytest.Item, cell: SweepCell, **more: Any) -> str:
-        """Encodes the identity of a cell's sweep, and more about the cell, as JSON."""
+        """Encodes a cell's sweep, and more about the cell, as JSON."""
         definition = self._definition_of(item, cell)
         found = {"name": definition.name, "digest": definition.key.digest, "definition": definition.to_plain()}
         return json.dumps({**found, **more})
@@ -135,10 +125,12 @@ class SweepResults:
 
     @cached_property
     def done(self) -> dict[str, dict[str, Any]]:
-        """Outcomes by sweep and completed cell, of the newest sweep of each name in this version; read once.
+        """Completed cells of the newest sweep of each name in this version, by sweep and cell; read once.
 
-        Cells that could not be measured or read are tried again.
+        Cells that could not be measured or read are tried again. A worker has them from the main process.
         """
+        if self._settings.is_worker:
+            return dict(json.loads(self._settings.config.workerinput.get(DONE_INPUT, "{}")))  # type: ignore[attr-defined]
         found: dict[str, dict[str, Any]] = {}
         for folder in all_sweeps(self._settings.output):
             key = folder.key()
@@ -148,17 +140,19 @@ class SweepResults:
                 found[_title(key)] = {cell: asdict(Outcome.of(each)) for cell, each in measured.items()}
         return found
 
-    def outcome(self, item: pytest.Item, cell: SweepCell, done: Mapping[str, Any] | None) -> Outcome | None:
-        """The earlier outcome of a cell, by `done` of the main process or of this; ``None`` if it must be measured."""
-        definition = self._definition_of(item, cell)
-        known = (self.done if done is None else done).get(_title(definition.key), {})
+    def outcome(self, item: pytest.Item, cell: SweepCell) -> Outcome | None:
+        """The earlier outcome of a cell; ``None`` if it must be measured."""
+        known = self.done.get(_title(self._definition_of(item, cell).key), {})
         found = known.get(in_cell(item, self._settings.scenario_of(item)).name)
         return None if found is None else Outcome(**found)
 
     def keep(self, nodeid: str, result: str) -> str:
-        """Writes the result of a cell; returns a line on it."""
+        """Writes the result of a cell, if it is new, and returns a line on it; shows its sweep at the end."""
         document = json.loads(result)
         folder = self._folder(document["name"], document["digest"], document["definition"])
+        if "start" not in document:
+            self._ledger.is_answered = True
+            return ""
         record = decode_start(document["start"], Path(nodeid))
         folder.keep(record)
         if record.trials is not None:
@@ -167,15 +161,9 @@ class SweepResults:
             self._ledger.enter_verdict(nodeid, Verdict(record.verdict))
         outline = folder.outline()
         cell = next(each for each in outline.cells if each.name == record.cell)
-        report = compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
-        done = len(folder.starts.files())
-        return f"[{done}/{len(outline.cells)}] {describe_cell(report.cells[0], shown_metrics(report))}"
-
-    def recall(self, sweep: str) -> None:
-        """Includes a previously measured sweep, so that it is shown at the end even if all its cells are complete."""
-        self._ledger.is_answered = True
-        document = json.loads(sweep)
-        self._folder(document["name"], document["digest"], document["definition"])
+        report = sweep_report.compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
+        line = sweep_report.describe_cell(report.cells[0], sweep_report.shown_metrics(report))
+        return f"[{len(folder.starts.files())}/{len(outline.cells)}] {line}"
 
     def _folder(self, name: str, digest: str, definition: Mapping[str, Any]) -> SweepFolder:
         """The folder of a sweep in this session: an earlier one if it is resumed, or a new one."""
@@ -187,7 +175,6 @@ class SweepResults:
         return self._folders[name, digest]
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the table of each sweep, and writes its reports."""
         for damaged in self._damaged:
             write_line(reporter, f"damaged, set aside: {damaged}", yellow=True)
         writer = reporter._tw  # noqa: SLF001 - pytest's own summaries use it for the width
@@ -195,18 +182,18 @@ class SweepResults:
             begin_section(reporter, f"ldos sweep {name}")
             try:
                 outline = folder.outline()
-                report = compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
-                write_rendered(reporter, render_text(report, width=writer.fullwidth, color=writer.hasmarkup))
+                report = sweep_report.compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
+                shown = sweep_report.render_text(report, width=writer.fullwidth, color=writer.hasmarkup)
+                write_rendered(reporter, shown)
                 write_line(reporter, self._write(report, folder))
             except (LdosError, OSError) as error:
                 write_line(reporter, f"no report of the sweep: {error}")
 
-    def _write(self, report: SweepReport, folder: SweepFolder) -> str:
-        """Writes the reports of a sweep; returns a line on their location."""
+    def _write(self, report: sweep_report.SweepReport, folder: SweepFolder) -> str:
         has_page = all(map(find_spec, HTML_PACKAGES))
         files = [folder.path / "report.json", *([folder.path / "report.html"] if has_page else [])]
         for file in files:
-            write_atomically(file, render_for(report, file))
+            write_atomically(file, sweep_report.render_for(report, file))
         return f"results: {self._settings.short(folder.path)} ({', '.join(file.name for file in files)})"
 
 

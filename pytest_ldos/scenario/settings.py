@@ -145,6 +145,11 @@ class Sources:
         asked = self.value("wait")
         return float(asked if asked is not None else CI_WAIT_S if environment.get("CI") else 0)
 
+    def is_strict(self, environment: Mapping[str, str]) -> bool:
+        """True if a run without a verdict fails: as set, or if ``CI`` is set."""
+        asked = self.value("strict")
+        return bool(environment.get("CI") if asked is None else asked)
+
     def value(
         self, name: str, *, marker: Mapping[str, Any] | None = None, table: scenario_table.ScenarioTable | None = None
     ) -> Any:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Missing, Value
-from pytest_ldos.base.stats.counts import mean_interval
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.instruments.latency.spec import NO_CPU, Case, LatencySpec, Program, Setup, Transport

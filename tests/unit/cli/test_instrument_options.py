@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from typer.testing import CliRunner
 from docs.generate.classes import fields
 from docs.generate.commands import parameters
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
-from pytest_ldos.cli.instruments import Outputs, takes_settings
+from pytest_ldos.cli import instruments
+from pytest_ldos.cli.instruments import Run, takes_settings
 from pytest_ldos.cli.main import Command, name_values
 from pytest_ldos.scenario.fields import build_spec, described, described_fields
 
@@ -40,12 +42,14 @@ class LampSpec:
 @pytest.fixture
 def lamp() -> Any:
     """Runs the command of an instrument with these settings; returns what it was given."""
-    given: list[tuple[LampSpec, Outputs]] = []
+    given: list[tuple[LampSpec, dict[str, Any]]] = []
 
     @takes_settings(LampSpec)
-    def lamp(spec: LampSpec, outputs: Outputs) -> None:
+    def lamp(spec: LampSpec, run: Run) -> None:
         """Light a lamp."""
-        given.append((spec, outputs))
+        assert isinstance(run, partial)
+        assert run.func is instruments.run_instrument
+        given.append((spec, run.keywords))
 
     app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command(cls=Command)(lamp)
@@ -64,7 +68,7 @@ def test_the_command_makes_the_spec(lamp):
     arguments = ("desk", "--colour", "blue", "--rate", "2", "--no-on", "--bulbs", "a,b", "--log", "logs")
     _, (spec, outputs) = lamp(*arguments, "--parquet", "tables", "--format", "json")
     assert spec == LampSpec(name="desk", colour=Colour.BLUE, rate_hz=2.0, on=False, bulbs="a,b", log="logs")
-    assert (outputs.parquet, outputs.kind) == (Path("tables"), "json")
+    assert (outputs["parquet"], outputs["output_format"]) == (Path("tables"), "json")
 
 
 def test_its_help_has_the_texts(lamp):

@@ -9,9 +9,8 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.campaign.starts import RunStore
+from pytest_ldos.campaign.starts import RunStore, key_of
 from pytest_ldos.cli import measuring
-from pytest_ldos.cli.measuring import key_of
 from pytest_ldos.cli.say import parse_duration_s, parse_share, sources_here
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 import typer
@@ -12,14 +12,15 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import MODULES
-from pytest_ldos.cli.instruments import Outputs, RecordOption, asked_watch, run_instrument, with_watch_options
-from pytest_ldos.cli.say import FormatOption, OutputOption
+from pytest_ldos.cli import instruments
+from pytest_ldos.cli.instruments import Run, takes_settings
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.instruments.study import Instrument
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import judge_alone
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.scenario.fields import described
 from pytest_ldos.scenario.model import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
 from tests.builders.busy import busy_process, run_for
@@ -34,8 +35,17 @@ def measure(spec, progress):
     return study()
 
 
+@dataclass(frozen=True)
+class SteadySpec:
+    size: int = field(default=1, metadata=described("Bytes of a message."))
+
+
 INSTRUMENT = Instrument(
-    name="steady", spec=dict, quantities=(HALF_TRIP, RATE), available=lambda spec: Availability(True), measure=measure
+    name="steady",
+    spec=SteadySpec,
+    quantities=(HALF_TRIP, RATE),
+    available=lambda spec: Availability(True),
+    measure=measure,
 )
 app = typer.Typer()
 
@@ -45,23 +55,10 @@ def main() -> None: ...
 
 
 @app.command()
-@with_watch_options
-def steady(
-    *,
-    size: Annotated[int, typer.Option(help="Bytes of a message.")] = 1,
-    kind: FormatOption = None,
-    output: OutputOption = None,
-    record: RecordOption = None,
-) -> None:
+@takes_settings(SteadySpec)
+def steady(spec: SteadySpec, run: Run) -> None:
     """Measure."""
-    run_instrument(INSTRUMENT, {"size": size}, Outputs.of(output=output, output_format=kind, record=record))
-
-
-@app.command()
-@with_watch_options
-def asked() -> None:
-    """The request."""
-    typer.echo(repr(asked_watch()))
+    run(INSTRUMENT, spec)
 
 
 def run(*arguments: object) -> str:
@@ -84,20 +81,32 @@ def test_watch_options_are_added_to_the_commands_own():
         assert option in helped
 
 
-def test_nothing_is_watched_unasked():
-    assert run("asked").strip() == "None"
+@pytest.fixture
+def asked(monkeypatch) -> list[tuple[WatchSpec, Path]]:
+    """Requests to watch, which measure nothing."""
+    found: list[tuple[WatchSpec, Path]] = []
+
+    def watched(spec, folder, drawings, measure):
+        found.append((spec, folder))
+        return study()
+
+    monkeypatch.setattr(instruments, "measure_watched", watched)
+    return found
 
 
-def test_watch_request_is_available_while_the_command_runs(tmp_path):
-    said = run("asked", "--profile", tmp_path, "--profiler", "py-spy", "--profile-rate", 50)
-    spec = WatchSpec(profile=True, profiler=ProfilerKind.PY_SPY, rate_hz=50)
-    assert said.strip() == f"WatchRequest(spec={spec!r}, folder={Path(tmp_path)!r})"
-    assert asked_watch() is None
+def test_nothing_is_watched_unasked(asked):
+    run("steady")
+    assert asked == []
+
+
+def test_watch_request_reaches_the_measurement(asked, tmp_path):
+    run("steady", "--profile", tmp_path, "--profiler", "py-spy", "--profile-rate", 50)
+    assert asked == [(WatchSpec(profile=True, profiler=ProfilerKind.PY_SPY, rate_hz=50), tmp_path)]
 
 
 def test_two_folders_are_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="name two folders"):
-        CliRunner().invoke(app, ["asked", "--profile", "a", "--syscalls", "b"], catch_exceptions=False)
+        CliRunner().invoke(app, ["steady", "--profile", "a", "--syscalls", "b"], catch_exceptions=False)
 
 
 @needs_watchers
