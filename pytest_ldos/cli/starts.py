@@ -305,7 +305,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
         folder=folder,
         measure=lambda spec, start: measure_start(spec, site, block=start),
         available=can_be_measured,
-        observer=progress.bar,
+        observer=progress,
         describe=describe_reason,
         done=progress.cell_done,
     )

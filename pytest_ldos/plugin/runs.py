@@ -204,7 +204,14 @@ class MeasuredVersions:
         from pytest_ldos.campaign.versions.version import head_version
 
         settings = self._settings
-        finder = VersionFinder(stack=stack, sources=settings.sources, folder=settings.folder, announce=announce)
+        finder = VersionFinder(
+            stack=stack,
+            spec=settings.toml.base,
+            root=settings.root,
+            folder=settings.folder,
+            output=settings.output,
+            announce=announce,
+        )
         named = {role: name for role in Role if (name := str(settings.value(role)))}
         if base:
             named[Role.BASE] = base
