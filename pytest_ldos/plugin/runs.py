@@ -206,7 +206,7 @@ class MeasuredVersions:
         settings = self._settings
         finder = VersionFinder(
             stack=stack,
-            spec=settings.toml.base,
+            spec=settings.sources.toml.base,
             root=settings.root,
             folder=settings.folder,
             output=settings.output,
