@@ -327,7 +327,7 @@ def _draw_frames(tree: Frame, picture: _Picture, title: str, lines: Iterable[str
     top = _MARGIN + 24 + _LINE * len(notes)
     bottom = top + _FRAME_HEIGHT * depth
     frames = [_frame(each, picture, inner, bottom - _FRAME_HEIGHT * each.frame.depth) for each in places]
-    heading = [
+    heading: list[Node] = [
         words(_MARGIN, _MARGIN + 14, title, kind="title"),
         [words(_MARGIN, _MARGIN + 34 + _LINE * number, line, kind="note") for number, line in enumerate(notes)],
     ]
