@@ -110,11 +110,11 @@ class Place:
         for number, each in enumerate(self.value):
             yield replace(each, address=f"{self.address}[{number}]")
 
-    def word(self) -> str:
+    def word(self, *, longest: int = _LONGEST_WORD) -> str:
         if not isinstance(self.value, str):
             self.refuse(f"is {self.shown}", remedy='it must be a text: "…"')
-        if len(self.value) > _LONGEST_WORD:
-            self.refuse(f"has {len(self.value)} characters", remedy=f"at most {_LONGEST_WORD} are read")
+        if len(self.value) > longest:
+            self.refuse(f"has {len(self.value)} characters", remedy=f"at most {longest} are read")
         return self.value
 
     def number(self) -> float:
