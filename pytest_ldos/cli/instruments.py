@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.files import field_types, require_writable_file, require_writable_folder
 from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.campaign.watching import measure_watched, to_trials
@@ -83,7 +83,9 @@ def run_instrument(  # noqa: PLR0913 - one a command-line option
     progress = MeasuringProgress(1, name=instrument.name)
     measure = partial(instrument.measure, spec, progress)
     with measuring(kept="nothing is kept"):
-        instrument.available(spec).demand("cannot measure: ")
+        able = instrument.available(spec)
+        if not able.ok:
+            raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
         with progress.shown():
             study = measure_watched(watch, watched.pop(), DRAWINGS, measure) if watched else measure()
         emit_fitted(render_study_as, study, kind, output=output)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pytest_ldos.base import exit_codes
-from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.base.text import describe_duration, one_line
 from pytest_ldos.campaign.blocks import BlockNotes, BlockObserver, reason_of
 from pytest_ldos.campaign.estimate import Amount, Expected, describe_expected, duration_files, measured_cost
@@ -112,7 +112,8 @@ def refuse_unable(spec: ScenarioSpec) -> None:
     """Refuses to begin if the stack, the tracer or a load is not installed or not permitted."""
     loads = (load_available(load, spec.stack) for load in spec.loads)
     for each in (stack_available(spec.stack), recording_available(), *loads):
-        each.demand("cannot measure: ")
+        if not each.ok:
+            raise Unavailable(f"cannot measure: {each.reason}", remedy=each.remedy)
 
 
 MetricsOption = Annotated[

@@ -156,7 +156,8 @@ def join(
             ended = "its measurement ended without a result: see the job's log"
             sections.append(compose_infra("every scenario", [ended], stack=stack))
     document = compose(sections)
-    for place in output or [None]:
+    places: Sequence[Path | None] = output or [None]
+    for place in places:
         emit_document(document, choose_format(None, place), place)
 
 

@@ -32,10 +32,10 @@ class Availability:
     reason: str = ""
     remedy: str = ""
 
-    def demand(self, consequence: str = "") -> None:
-        """Raises `Unavailable` with the consequence (``cannot measure: ``), reason and remedy unless `ok`."""
+    def demand(self) -> None:
+        """Raises `Unavailable` with reason and remedy unless `ok`."""
         if not self.ok:
-            raise Unavailable(f"{consequence}{self.reason}", remedy=self.remedy)
+            raise Unavailable(self.reason, remedy=self.remedy)
 
 
 def find_programs(names: Sequence[str], *, package: str) -> Availability:

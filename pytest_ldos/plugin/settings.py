@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError, nearest, refuse_unknown, suggest
+from pytest_ldos.base.errors import ConfigurationError, Unavailable, nearest, refuse_unknown, suggest
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.plugin import options
 from pytest_ldos.plugin.messages import refused_session, skip_with
@@ -131,9 +131,11 @@ def require_loads(
 
     for load, environment in product(loads, environments):
         available = load_available(load, spec.stack, environment)
-        if not available.ok and spec.unavailable is WhenUnavailable.SKIP:
+        if available.ok:
+            continue
+        if spec.unavailable is WhenUnavailable.SKIP:
             skip_with(f"{load.KIND}: {available.reason} → {available.remedy}")
-        available.demand(f"{load.KIND} cannot be applied here: ")
+        raise Unavailable(f"{load.KIND} cannot be applied here: {available.reason}", remedy=available.remedy)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
 from pytest_ldos.instruments.study import Instrument, Study
@@ -75,7 +75,9 @@ def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
     try:
         record.refuse_shared(name, item.nodeid)
         refuse_head(session.settings, "an instrument measures programs")
-        instrument.available(spec).demand("cannot measure: ")
+        able = instrument.available(spec)
+        if not able.ok:
+            raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
         progress = _Progress(request.config, instrument.name)
         with session.holding_machine(item, progress.announce):
             if watch.is_asked:
