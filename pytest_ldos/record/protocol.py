@@ -128,11 +128,7 @@ class AttachedTool:
             raise
 
     def _finish(self, read: Callable[[], Result], *, limit_s: float) -> Result:
-        """Interrupts the process, reads its results once it has ended, and ends everything.
-
-        Raises:
-            ProfilingFailed: it failed, before or after, or does not end; the message quotes its output.
-        """
+        """Interrupts the process, and reads its results; raises `ProfilingFailed`, with its output, if it failed."""
         assert self._child is not None
         try:
             failure = _interrupt(self._child, limit_s)

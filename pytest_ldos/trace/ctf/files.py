@@ -97,10 +97,14 @@ def _write(target: Path, content: IO[bytes] | None, *, room: int, origin: Path) 
             with target.open("xb") as file:
                 for chunk in _unpacked(iter(partial(content.read, _CHUNK), b""), origin):
                     size += file.write(chunk)
-                    if size > room:
-                        reason = "is larger than a trace can be, or than half of the free disk"
-                        raise TraceUnreadable(origin, None, reason, remedy=_ELSEWHERE)
+                    _refuse_too_large(room - size, origin)
     return size
+
+
+def _refuse_too_large(room: int, origin: Path) -> None:
+    if room < 0:
+        reason = "is larger than a trace can be, or than half of the free disk"
+        raise TraceUnreadable(origin, None, reason, remedy=_ELSEWHERE)
 
 
 Part = TypeVar("Part", Member, bytes)
