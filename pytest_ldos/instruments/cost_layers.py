@@ -35,7 +35,7 @@ PACKAGE: Final = "ldos_cost"
 MATCH_S: Final = 20.0  # time limit for publishers and subscribers to find each other
 _START_S: Final = 20.0  # time limit for the concurrent start of processes on a busy machine
 EMBEDDED_MIDDLEWARE: Final = "rmw_cyclonedds_cpp"
-EMBEDDED_MODULES: Final = ("cyclonedds", "rosbags")
+EMBEDDED_MODULES: Final[tuple[str, ...]] = ("cyclonedds", "rosbags")
 
 
 class Layers(StrEnum):

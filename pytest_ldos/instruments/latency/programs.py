@@ -130,11 +130,10 @@ def _await_ready(router: Child) -> None:
     def has_printed(words: str) -> bool:
         return words in router.log.read_text("utf-8", errors="replace")
 
-    remedy = f"see whether {ROUTER} starts"
     if not comes_true(lambda: router.exit_code is not None or has_printed(_READY), limit_s=_TIMEOUT_S, poll_s=_LOOK_S):
-        raise Unavailable(f"{ROUTER} was not ready within {_TIMEOUT_S:g} s", remedy=remedy)
+        raise Unavailable(f"{ROUTER} was not ready within {_TIMEOUT_S:g} s", remedy=f"see whether {ROUTER} starts")
     if router.exit_code is not None and not has_printed(_THERE_ALREADY):
-        raise Unavailable(f"{router.describe_end()}: {router.last_lines()}", remedy=remedy)
+        raise Unavailable(f"{router.describe_end()}: {router.last_lines()}", remedy=f"see whether {ROUTER} starts")
 
 
 ROS_PACKAGE: Final = "ldos_latency"

@@ -156,14 +156,11 @@ def render_log(analysis: Analysis) -> dict[str, str]:
         sizes = (moment.arena_kb, moment.in_use_kb, moment.mmap_kb, moment.rss_kb, moment.vsz_kb)
         usage.append([str(moment.time_ms), f"{moment.cpu_percent:.3g}", *map(str, sizes)])
     events = [[str(each.time_ms), each.caller, str(int(each.code)), each.description] for each in analysis.events]
-    each = analysis.totals
-    total = [str(each.received), _rounded(each.mean_us)]
-    for count, share in (
-        (each.late, each.late_percent),
-        (each.too_late, each.too_late_percent),
-        (each.lost, each.lost_percent),
-    ):
-        total += [str(count), NO_NUMBER if share is None else f"{share:.4g}"]
+    totals = analysis.totals
+    total = [str(totals.received), _rounded(totals.mean_us)]
+    for name in ("late", "too_late", "lost"):
+        share: float | None = getattr(totals, f"{name}_percent")
+        total += [str(getattr(totals, name)), NO_NUMBER if share is None else f"{share:.4g}"]
     rows = (edges, [total], usage, events)
     return {name: _render(columns, lines) for (name, columns), lines in zip(_COLUMNS.items(), rows, strict=True)}
 

@@ -39,6 +39,8 @@ SHORTEST_ROUND_S: Final = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class TopologySpec:
+    """A topology, its duration, and limits of lateness."""
+
     file: str = field(
         metadata=described(
             "JSON, or the name of one of ours: pick_cell (10 nodes), packing_hall (20).", is_argument=True

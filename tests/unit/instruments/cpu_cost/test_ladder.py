@@ -126,7 +126,7 @@ def test_without_ros_rclcpp_is_refused_or_noted(monkeypatch):
 
 def test_embedded_layer_without_its_packages_is_refused(monkeypatch):
     monkeypatch.setenv("AMENT_PREFIX_PATH", "")
-    monkeypatch.setattr("pytest_ldos.instruments.cost_layers._EMBEDDED_MODULES", ("cyclonedds_that_is_not_there",))
+    monkeypatch.setattr("pytest_ldos.instruments.cost_layers.EMBEDDED_MODULES", ("cyclonedds_that_is_not_there",))
     for layer in (Layers.AUTO, Layers.EMBEDDED):
         asked = layers_available(layer, ())
         assert not asked.ok
