@@ -213,7 +213,7 @@ def _describe(spec: DdsFloodSpec) -> str:
     return ", ".join(parts)
 
 
-GroupedSpec = TypeVar("GroupedSpec", DdsFloodSpec, GuardSpec)
+GroupedSpec = TypeVar("GroupedSpec", bound=DdsFloodSpec | GuardSpec)
 Proof = TypeVar("Proof", bound=GroupedProof)
 _READY_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1

@@ -253,8 +253,8 @@ class RunningGuard(ReportedLoad[GuardSpec, GuardProof]):
             if child.exit_code is not None:
                 raise LoadFailed(child.describe_end(), remedy="look at what it says", details=child.last_lines())
             if not has_started:
-                late = f"the guard did not start within {_START_TIMEOUT_S:.0f} s"
-                raise LoadFailed(late, details=child.last_lines())
+                words = child.last_lines()
+                raise LoadFailed(f"the guard did not start within {_START_TIMEOUT_S:.0f} s", details=words)
             if not hears:
                 raise LoadFailed(
                     f"the guard heard nothing on {self._watched.topic} within {_HEARING_TIMEOUT_S:.0f} s",

@@ -125,6 +125,7 @@ class PathLateness:
 
     Attributes:
         received, late: stamped messages so far.
+        unstamped: messages so far without a stamp.
         silent_windows: windows so far that ended in too long a silence.
 
     Args:
@@ -139,13 +140,16 @@ class PathLateness:
         self._before = (0, 0)
         self.received = 0
         self.late = 0
+        self.unstamped = 0
         self.silent_windows = 0
 
     def note(self, stamp_ns: int | None, *, wall_ns: int, mono_ns: int) -> None:
         self._heard_ns = mono_ns
-        if stamp_ns is not None:
-            self.received += 1
-            self.late += self._age_ns(stamp_ns, wall_ns, mono_ns) > self._deadline_ns
+        if stamp_ns is None:
+            self.unstamped += 1
+            return
+        self.received += 1
+        self.late += self._age_ns(stamp_ns, wall_ns, mono_ns) > self._deadline_ns
 
     def _age_ns(self, stamp_ns: int, wall_ns: int, mono_ns: int) -> int:
         if abs(wall_ns - stamp_ns) < _SHARED_CLOCK_NS:
@@ -209,6 +213,7 @@ class Guard:
             "share": self._law.share,
             "received": self._lateness.received,
             "late": self._lateness.late,
+            "unstamped": self._lateness.unstamped,
             "silent_windows": self._lateness.silent_windows,
             "decreases": self._law.decreases,
             "increases": self._law.increases,

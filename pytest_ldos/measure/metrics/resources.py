@@ -41,7 +41,10 @@ def refuse_absent(specs: Sequence[MetricSpec], names: Sequence[str]) -> None:
     """Raises `ConfigurationError` for processes that the stack lacks; `names` are those of its processes."""
     for spec in specs:
         if spec.process and not spec.node and not any(fnmatchcase(name, spec.process) for name in names):
-            raise _absent(spec, f"process of the stack is called '{spec.process}'; {_there_are(names)}", names)
+            raise ConfigurationError(
+                f"metric '{spec}': no process of the stack is called '{spec.process}'; {_there_are(names)}",
+                remedy=f"{suggest(spec.process, names)} ([tool.ldos] metrics)" if names else "",
+            )
 
 
 def refuse_absent_nodes(specs: Sequence[MetricSpec], nodes: Sequence[str]) -> None:
@@ -49,12 +52,10 @@ def refuse_absent_nodes(specs: Sequence[MetricSpec], nodes: Sequence[str]) -> No
     for spec in specs:
         if spec.node and spec.node not in nodes:
             there = _there_are(nodes) if nodes else "its trace has none so far"
-            raise _absent(spec, f"node of the stack is called '{spec.node}'; {there}", nodes)
-
-
-def _absent(spec: MetricSpec, what: str, known: Sequence[str]) -> ConfigurationError:
-    remedy = f"{suggest(spec.node or spec.process, known)} ([tool.ldos] metrics)" if known else ""
-    return ConfigurationError(f"metric '{spec}': no {what}", remedy=remedy)
+            raise ConfigurationError(
+                f"metric '{spec}': no node of the stack is called '{spec.node}'; {there}",
+                remedy=f"{suggest(spec.node, nodes)} ([tool.ldos] metrics)" if nodes else "",
+            )
 
 
 def _processes(spec: MetricSpec, used: StackUse, model: ExecutionModel) -> list[ProcessUse] | Missing:

@@ -97,13 +97,15 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         raise RecordUnreadable(f"{path} is no JSON of ours: {error}", remedy=_REMEDY) from None
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind in _OTHERS:
-        remedy = "name the trials.json of the same run"
-        raise RecordUnreadable(f"{path} is a {kind}, which has no trials to read", remedy=remedy)
+        raise RecordUnreadable(
+            f"{path} is a {kind}, which has no trials to read", remedy="name the trials.json of the same run"
+        )
     if kind != KIND:
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
     if (found := document.get("schema")) != SCHEMA_VERSION:
-        ours = f"this version of pytest-ldos reads {SCHEMA_VERSION}"
-        raise RecordUnreadable(f"{path} has schema version {found}, {ours}", remedy=_AGAIN)
+        raise RecordUnreadable(
+            f"{path} has schema version {found}, this version of pytest-ldos reads {SCHEMA_VERSION}", remedy=_AGAIN
+        )
     try:
         return _to_trials(document)
     except _DAMAGE as error:
