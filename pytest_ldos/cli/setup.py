@@ -16,7 +16,6 @@ import typer
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.files import find_carried, write_atomically
-from pytest_ldos.campaign.starts import key_of
 from pytest_ldos.campaign.versions.build import build_packages, needed_by
 from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.cli.measure_commit import main
@@ -129,6 +128,8 @@ def doctor(
     if host_class:
         if as_json or fix or undo or strict:
             raise ConfigurationError("--host-class prints one line and looks at nothing", remedy="give it alone")
+        from pytest_ldos.campaign.starts import key_of  # noqa: PLC0415 - imports all that measures
+
         say(key_of(dataclasses.replace(scenario, stack=spec)).host_class)
         return
     if undo:
