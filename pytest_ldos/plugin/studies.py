@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -14,7 +14,6 @@ from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
 from pytest_ldos.instruments.study import Instrument, Study
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.launching import LaunchedProcess, RecordedLaunch, launch_available
 from pytest_ldos.measure.trial.artifacts import drop_folder, write_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.ledger import refuse_head
@@ -31,6 +30,9 @@ from pytest_ldos.show.report.flame import DRAWINGS
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph
+
+if TYPE_CHECKING:
+    from pytest_ldos.launching import LaunchedProcess, RecordedLaunch
 
 FEWEST_ROUNDS: Final = 4
 """Fewest rounds of each case to estimate its noise."""
@@ -158,6 +160,8 @@ class Launch:
 
 def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
     """Recorded launches, which end with their test or module."""
+    from pytest_ldos.launching import RecordedLaunch, launch_available
+
     available = launch_available()
     if not available.ok:
         skip_with(f"{available.reason} → {available.remedy}")
