@@ -3,45 +3,62 @@
 from pathlib import Path
 
 from launch import LaunchDescription
-from launch.actions import ExecuteProcess, Shutdown
+from launch.actions import ExecuteProcess, RegisterEventHandler, Shutdown
+from launch.event_handlers import OnProcessIO
 from launch_ros.actions import Node
 
 HERE = Path(__file__).parent
 PARAMETERS = str(HERE / "nav2.yaml")
-MANAGED = ["map_server", "planner_server", "controller_server", "behavior_server", "bt_navigator"]
+MANAGED = ["planner_server", "controller_server", "behavior_server", "bt_navigator"]
 START = "{header: {frame_id: map}, pose: {pose: {orientation: {w: 1.0}}}}"
 
 
 def generate_launch_description():
+    map_manager = manager("map_manager", ["map_server"])
     return LaunchDescription(
         [
-            node("nav2_loopback_sim", "loopback_simulator"),
             node("nav2_map_server", "map_server", {"yaml_filename": str(HERE / "room.yaml")}),
+            map_manager,
+            RegisterEventHandler(OnProcessIO(target_action=map_manager, on_stderr=simulator)),
             node("nav2_planner", "planner_server"),
             node("nav2_controller", "controller_server"),
             node("nav2_behaviors", "behavior_server"),
             node("nav2_bt_navigator", "bt_navigator"),
-            node("nav2_lifecycle_manager", "lifecycle_manager", {"node_names": MANAGED, "autostart": True}),
-            Node(
-                package="tf2_ros",
-                executable="static_transform_publisher",
-                arguments=["--frame-id", "base_link", "--child-frame-id", "base_scan"],
-            ),
-            # The simulator begins when it is told where the robot is.
-            ExecuteProcess(
-                cmd=[
-                    *["ros2", "topic", "pub", "--once", "--wait-matching-subscriptions", "1"],
-                    *["/initialpose", "geometry_msgs/msg/PoseWithCovarianceStamped", START],
-                ],
-            ),
+            manager("navigation_manager", MANAGED),
         ]
     )
 
 
-def node(package, executable, *parameters):
+def simulator(event):
+    """The simulator, which asks for the map once, when there is one; it begins when it is told where the robot is."""
+    if b"Managed nodes are active" not in event.text:
+        return None
+    return [
+        node("nav2_loopback_sim", "loopback_simulator"),
+        Node(
+            package="tf2_ros",
+            executable="static_transform_publisher",
+            arguments=["--frame-id", "base_link", "--child-frame-id", "base_scan"],
+        ),
+        ExecuteProcess(
+            cmd=[
+                *["ros2", "topic", "pub", "--once", "--wait-matching-subscriptions", "1"],
+                *["/initialpose", "geometry_msgs/msg/PoseWithCovarianceStamped", START],
+            ],
+        ),
+    ]
+
+
+def manager(name, nodes):
+    parameters = {"node_names": nodes, "autostart": True}
+    return node("nav2_lifecycle_manager", "lifecycle_manager", parameters, name=name)
+
+
+def node(package, executable, *parameters, name=None):
     return Node(
         package=package,
         executable=executable,
+        name=name,
         parameters=[PARAMETERS, *parameters],
         output="screen",
         on_exit=Shutdown(reason=f"{executable} ended"),

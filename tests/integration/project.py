@@ -57,10 +57,10 @@ class Project:
             command, cwd=self.path, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
-    def run(self, *arguments: str) -> tuple[int, str]:
+    def run(self, *arguments: str, timeout_s: float = 300) -> tuple[int, str]:
         process = self.start(*arguments)
         try:
-            output, _ = process.communicate(timeout=300)
+            output, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             started = psutil.Process(process.pid).children(recursive=True)
             process.kill()

@@ -31,10 +31,12 @@ class Example:
     metric: str
 
 
+SEGMENT = '{"ompl.manipulator.longest_valid_segment_fraction": 0.0005}'
+
 FANUC = Example(
     folder="moveit_config",
     packages=("moveit_configs_utils", "moveit_resources_fanuc_moveit_config"),
-    change=("arm.launch.py", "robot.to_dict()", 'robot.to_dict(), {"ompl.longest_valid_segment_fraction": 0.0005}'),
+    change=("arm.launch.py", "robot.to_dict()", f"robot.to_dict(), {SEGMENT}"),
     metric="T1mean",
 )
 NAVIGATION = Example(
@@ -73,11 +75,12 @@ def test_slower_example_is_red(tmp_path, example):
     text = file.read_text("utf-8")
     assert before in text
     file.write_text(text.replace(before, after), "utf-8")
-    git(project.path, "commit", "--all", "--message=Slower")
-    code, output = project.run("-m", "baseline", "--ldos-base=HEAD~1")
+    git(project.path, "commit", "--quiet", "--all", "--message=Slower")
+    code, output = project.run("-m", "baseline", "--ldos-base=HEAD~1", timeout_s=1500)
     assert code == 10, output
     assert f"{example.metric} (" in output
     assert "regressed" in output
+    print(output)
 
 
 def committed(folder: Path, example: Example) -> Project:
