@@ -15,38 +15,42 @@ START = "{header: {frame_id: map}, pose: {pose: {orientation: {w: 1.0}}}}"
 
 def generate_launch_description():
     map_manager = manager("map_manager", ["map_server"])
+    simulator = node("nav2_loopback_sim", "loopback_simulator")
     return LaunchDescription(
         [
             node("nav2_map_server", "map_server", {"yaml_filename": str(HERE / "room.yaml")}),
-            map_manager,
-            RegisterEventHandler(OnProcessIO(target_action=map_manager, on_stderr=simulator)),
             node("nav2_planner", "planner_server"),
             node("nav2_controller", "controller_server"),
             node("nav2_behaviors", "behavior_server"),
             node("nav2_bt_navigator", "bt_navigator"),
-            manager("navigation_manager", MANAGED),
+            map_manager,
+            # The simulator asks for the map only once; costmaps are active only when there is a robot.
+            once(map_manager, b"Managed nodes are active", simulator, *robot()),
+            once(simulator, b"Received initial pose", manager("navigation_manager", MANAGED)),
         ]
     )
 
 
-def simulator(event):
-    """The simulator, which asks for the map once, when there is one; it begins when it is told where the robot is."""
-    if b"Managed nodes are active" not in event.text:
-        return None
-    return [
-        node("nav2_loopback_sim", "loopback_simulator"),
-        Node(
-            package="tf2_ros",
-            executable="static_transform_publisher",
-            arguments=["--frame-id", "base_link", "--child-frame-id", "base_scan"],
-        ),
-        ExecuteProcess(
-            cmd=[
-                *["ros2", "topic", "pub", "--once", "--wait-matching-subscriptions", "1"],
-                *["/initialpose", "geometry_msgs/msg/PoseWithCovarianceStamped", START],
-            ],
-        ),
-    ]
+def once(process, text, *actions):
+    """Start actions when a process has written a text."""
+    return RegisterEventHandler(
+        OnProcessIO(target_action=process, on_stderr=lambda event: actions if text in event.text else None)
+    )
+
+
+def robot():
+    """Where the laser is, and where the robot begins."""
+    yield Node(
+        package="tf2_ros",
+        executable="static_transform_publisher",
+        arguments=["--frame-id", "base_link", "--child-frame-id", "base_scan"],
+    )
+    yield ExecuteProcess(
+        cmd=[
+            *["ros2", "topic", "pub", "--once", "--wait-matching-subscriptions", "1"],
+            *["/initialpose", "geometry_msgs/msg/PoseWithCovarianceStamped", START],
+        ],
+    )
 
 
 def manager(name, nodes):

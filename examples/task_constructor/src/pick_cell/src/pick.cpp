@@ -13,15 +13,19 @@
 #include <moveit/task_constructor/solvers.h>
 #include <moveit/task_constructor/stages.h>
 #include <moveit/task_constructor/task.h>
+#include <moveit_task_constructor_msgs/action/execute_task_solution.hpp>
 #include <nlohmann/json.hpp>
 #include <rclcpp/rclcpp.hpp>
+#include <rclcpp_action/rclcpp_action.hpp>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
 namespace mtc = moveit::task_constructor;
 using moveit::planning_interface::PlanningSceneInterface;
+using Execute = moveit_task_constructor_msgs::action::ExecuteTaskSolution;
 using nlohmann::json;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -73,6 +77,7 @@ class Cell {
 public:
     explicit Cell(rclcpp::Node::SharedPtr node)
         : node_(std::move(node)),
+          executor_(rclcpp_action::create_client<Execute>(node_, "execute_task_solution")),
           sampling_(std::make_shared<mtc::solvers::PipelinePlanner>(node_, "ompl")),
           cartesian_(std::make_shared<mtc::solvers::CartesianPath>()),
           joints_(std::make_shared<mtc::solvers::JointInterpolationPlanner>()),
@@ -89,7 +94,7 @@ public:
         mtc::Task task = pick_task();
         const bool planned = static_cast<bool>(task.plan(solutions_));
         stamps["executing"] = now_ns();
-        const bool executed = planned && succeeded(task.execute(*task.solutions().front()));
+        const bool executed = planned && execute(task);
         stamps["result"] = now_ns();
         return executed;
     }
@@ -104,13 +109,27 @@ public:
         mtc::Task task = empty_task("home");
         task.add(move_to("open hand", HAND, "open", joints_));
         task.add(move_to("go home", ARM, "ready", sampling_));
-        const bool home = task.plan(1) && succeeded(task.execute(*task.solutions().front()));
+        const bool home = task.plan(1) && execute(task);
         put_object_on_table();
         return home;
     }
 
 private:
-    static bool succeeded(const moveit::core::MoveItErrorCode& code) { return static_cast<bool>(code); }
+    /// Has move_group execute the best solution. `Task::execute` waits for a result without a limit.
+    bool execute(const mtc::Task& task) {
+        Execute::Goal goal;
+        task.solutions().front()->toMsg(goal.solution, nullptr);
+        if (!executor_->wait_for_action_server(5s)) {
+            return false;
+        }
+        auto accepted = executor_->async_send_goal(goal);
+        if (accepted.wait_for(5s) != std::future_status::ready || !accepted.get()) {
+            return false;
+        }
+        auto ended = executor_->async_get_result(accepted.get());
+        return ended.wait_for(30s) == std::future_status::ready &&
+               ended.get().code == rclcpp_action::ResultCode::SUCCEEDED;
+    }
 
     void put_object_on_table() {
         scene_.applyCollisionObject(
@@ -211,6 +230,7 @@ private:
     }
 
     rclcpp::Node::SharedPtr node_;
+    rclcpp_action::Client<Execute>::SharedPtr executor_;
     PlanningSceneInterface scene_;
     std::shared_ptr<mtc::solvers::PipelinePlanner> sampling_;
     std::shared_ptr<mtc::solvers::CartesianPath> cartesian_;
