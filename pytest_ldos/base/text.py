@@ -36,6 +36,10 @@ def one_line(text: str) -> str:
     return without_commands(visible(text).replace("\n", " ").replace("\t", " "))
 
 
+def first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
 def safe_lines(text: str) -> str:
     return "\n".join(map(one_line, text.split("\n")))
 

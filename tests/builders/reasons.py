@@ -37,7 +37,7 @@ REASONS = [
     (why.Distorted(DISTORTION), DISTORTION),
     (why.LoadNotReached("3 of 4"), "the load was not as requested: 3 of 4"),
     (why.Untrusted("T3", 2, 10, "events lost"), "T3 cannot be trusted in 2 of 10 trials: events lost"),
-    (why.NotFinished("it died"), "the trials could not be finished: it died"),
+    (why.NotFinished("it died\n--- its log ---\nSegmentation fault"), "the trials could not be finished: it died"),
     (why.MissedSuccessRate(7, 10, 0.95), "7 of 10 trials succeeded, 95 % are expected"),
     (
         why.MissedDeadline("p", 5.0, 0.99, 200, 186, 4, 10),

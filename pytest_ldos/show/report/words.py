@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity, format_ratio, ns_to_ms
+from pytest_ldos.base.text import (
+    LARGEST_EFFECT,
+    counted,
+    first_line,
+    format_effect,
+    format_quantity,
+    format_ratio,
+    ns_to_ms,
+)
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Tone
@@ -299,8 +307,8 @@ def _describe_incomplete(section: document.Section) -> Iterator[str]:
     """Number of trials, and why there are no more, unless the reasons include it."""
     version = section.head
     if version is not None and version.incomplete:
-        is_known = any(version.incomplete in reason for reason in section.reasons)
-        why = "" if is_known else f": {version.incomplete}"
+        cause = first_line(version.incomplete)
+        why = "" if any(cause in reason for reason in section.reasons) else f": {cause}"
         if version.trials >= version.asked:
             yield f"no more trials could be added{why}"
         elif version.trials:
