@@ -184,6 +184,16 @@ class Judged:
         metrics = (metric for metric in self.head.metrics if metric.name in changed)
         return () if self.base is None else tuple(summary.explain_parts(self.base, self.head, metrics))
 
+    @cached_property
+    def by_case(self) -> Mapping[str, Mapping[str, float]]:
+        """Changes by case, see `summary.changes_by_case`, of each changed metric."""
+        if self.base is None:
+            return {}
+        changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
+        metrics = [metric for metric in self.head.metrics if metric.name in changed]
+        found = {metric.name: summary.changes_by_case(self.base, self.head, metric) for metric in metrics}
+        return {name: changes for name, changes in found.items() if changes}
+
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:
     """Judges the trials of one scenario."""

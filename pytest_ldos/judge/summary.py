@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.base.series import Series
+from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.counts import share_interval
 from pytest_ldos.base.stats.rank_tests import FEWEST_OF_TREND, Sample, estimate_shift, estimate_trend
@@ -367,3 +367,24 @@ def _parts(trials: TrialSet, metric: Metric) -> list[Mapping[str, float]]:
     measured = (each.measurements.get(metric.name) for each in trials.trials if each.succeeded)
     parts = (parts_of(metric, each) for each in measured if each is not None and each.number is not None)
     return [each for each in parts if each]
+
+
+def changes_by_case(base: TrialSet, head: TrialSet, metric: Metric) -> dict[str, float]:
+    """Relative change of a metric's median in each case that both versions have, the worst first.
+
+    A case is a goal, a planning problem, or whatever else a stimulus tells apart; empty if there is only one.
+    """
+    medians = [_medians_by_case(trials, metric.name) for trials in (base, head)]
+    common = [case for case in medians[0] if case in medians[1] and medians[0][case] > 0]
+    changes = {case: medians[1][case] / medians[0][case] - 1 for case in common}
+    sign = 1 if metric.better is Better.LOWER else -1
+    return dict(sorted(changes.items(), key=lambda each: -sign * each[1])) if len(changes) > 1 else {}
+
+
+def _medians_by_case(trials: TrialSet, name: str) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for trial in trials.trials:
+        measured = trial.measurements.get(name)
+        if trial.succeeded and measured is not None and measured.number is not None:
+            values.setdefault(trial.goal, []).append(measured.number)
+    return {case: median(found) for case, found in values.items()}

@@ -262,7 +262,7 @@ def _laxest(deadlines: Iterable[DeadlineSpec]) -> tuple[DeadlineSpec, ...]:
 
 
 _STACK: Final = "[tool.ldos.stack]"
-_PATHS: Final = frozenset({"goals", "launch_file", "path", "topology"})
+_PATHS: Final = frozenset({"goals", "launch_file", "path", "problems", "topology"})
 
 
 def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:

@@ -279,6 +279,49 @@ class WindowSpec(StimulusSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanSpec(StimulusSpec):
+    """Planning problems for MoveIt: a trial is one plan, and nothing moves.
+
+    Attributes:
+        problems: folder or file of problems; see `robot.stack.problems`.
+        service: MoveIt's planning service.
+        planner: the planner's name in MoveIt's configuration; empty for the pipeline's default.
+        pipeline: the planning pipeline's name; empty for the default.
+        tool: link whose path is measured; empty for none.
+        time_limit_s: planning time that the planner may take.
+    """
+
+    KIND = StimulusKind.PLAN
+    NEEDS = ("problems",)
+    PACKAGES = ("moveit_msgs",)
+    PROGRAM = "pytest_ldos.robot.stack.ros2.planning"
+    NOT_READY = "the planning service, or a problem's start, goal or scene, is not as it must be"
+
+    problems: str = ""
+    service: str = "/plan_kinematic_path"
+    planner: str = ""
+    pipeline: str = ""
+    tool: str = ""
+    time_limit_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        self._require_graph_name("service", self.service)
+        self._require_seconds("time_limit_s", self.time_limit_s)
+
+    @property
+    def latencies(self) -> tuple[str, ...]:
+        return ("T1", "path_length", *(("tool_path",) if self.tool else ()), "trajectory", "waypoints")
+
+    @property
+    def longest_s(self) -> float:
+        return self.time_limit_s + 10.0
+
+    @property
+    def data(self) -> str:
+        return self.problems
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScriptSpec(StimulusSpec):
     """A user's command that speaks the line protocol; see `robot.stack.lines`.
 
@@ -318,4 +361,5 @@ class StimuliSpec:
     service: ServiceSpec = field(default_factory=ServiceSpec)
     bag: BagSpec = field(default_factory=BagSpec)
     window: WindowSpec = field(default_factory=WindowSpec)
+    plan: PlanSpec = field(default_factory=PlanSpec)
     script: ScriptSpec = field(default_factory=ScriptSpec)

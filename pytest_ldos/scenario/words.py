@@ -25,6 +25,7 @@ class StimulusKind(StrEnum):
     SERVICE = "service"
     BAG = "bag"
     WINDOW = "window"
+    PLAN = "plan"
     SCRIPT = "script"
 
 

@@ -21,12 +21,25 @@ from pytest_ldos.base.errors import ConfigurationError, LdosError, require
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.declared import declare
-from pytest_ldos.measure.metrics.latency import CALL, CALL_P99, EXECUTION, REACTION, T1, T1_MEAN, T2, T2X, T4, WHOLE
+from pytest_ldos.measure.metrics.latency import (
+    CALL,
+    CALL_P99,
+    EXECUTION,
+    OF_PLANS,
+    PLANNING,
+    REACTION,
+    T1,
+    T1_MEAN,
+    T2,
+    T2X,
+    T4,
+    WHOLE,
+)
 from pytest_ldos.measure.metrics.model import OWN_SHARES, Measurement, Metric, Window
 from pytest_ldos.measure.metrics.regularity import T3, T3_MEAN, T3_P90, T3_P99, T5, T5_MEAN, T5_P99
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.words import Simulation
+from pytest_ldos.scenario.words import Simulation, StimulusKind
 
 HOOK: Final = "pytest_ldos_metrics"
 """Name of the function by which a plugin, a conftest.py or a module registers metrics."""
@@ -249,10 +262,10 @@ _BUILT_IN: Final = (T1, T1_MEAN, T2, T2X, T3, T3_MEAN, T3_P90, T3_P99, T4, T5, T
 METRICS: Final[Catalogue] = {metric.name: metric for metric in _BUILT_IN}
 """Built-in metrics. Each record describes its own metrics (`TrialSet.metrics`)."""
 
-OF_CALLS: Final[Catalogue] = {metric.name: metric for metric in (CALL, CALL_P99)}
-"""Built-in metrics of the stimulus ``service``."""
+OF_CALLS: Final[Catalogue] = {metric.name: metric for metric in (CALL, CALL_P99, *OF_PLANS)}
+"""Built-in metrics of the stimuli ``service`` and ``plan``."""
 
-_OF_STIMULI: Final[Catalogue] = {metric.name: metric for metric in (REACTION, EXECUTION, WHOLE, CALL, CALL_P99)}
+_OF_STIMULI: Final[Catalogue] = {**{metric.name: metric for metric in (REACTION, EXECUTION, WHOLE)}, **OF_CALLS}
 """Metrics of `StimulusSpec.latencies` where no arm moves."""
 
 _LOOP: Final[tuple[MeasuredMetric, ...]] = (T3, T3_MEAN, T3_P90, T3_P99)
@@ -268,7 +281,8 @@ def built_in_of(stack: StackSpec) -> Catalogue:
     if stack.moves_arm:
         return METRICS
     loop = _LOOP if stack.ros2.controllers else ()
-    latencies = tuple(_OF_STIMULI[name] for name in stack.driver.latencies)
+    known = {**_OF_STIMULI, **({"T1": PLANNING} if stack.stimulus is StimulusKind.PLAN else {})}
+    latencies = tuple(known[name] for name in stack.driver.latencies)
     if EXECUTION not in latencies:
         loop = tuple(replace(metric, window=TrialContext.trial_window) for metric in loop)
     simulator = _SIMULATOR if stack.ros2.sim is Simulation.GZ else ()

@@ -1,4 +1,4 @@
-"""Latencies of a trial: T1, T1mean, T2, T2x, T4, service calls, and parts of planning.
+"""Latencies of a trial: T1, T1mean, T2, T2x, T4, service calls, parts of planning, and the quality of plans.
 
 Source: `ldos:phase` and `ldos:plan`, on one clock; for goals without markers, publications of the planner's
 action (`metrics.context`); for service calls, the stimulus ``service`` (`robot.stack.ros2.programs`).
@@ -239,7 +239,7 @@ def _number(name: str) -> Callable[[TrialContext, Window], Measurement]:
     def measure(context: TrialContext, _: Window) -> Measurement:
         found = context.outside.numbers.get(name)
         if found is None:
-            return Measurement(Missing("no call of the trial was answered"))
+            return Measurement(Missing("the trial has no result"))
         others = {other: value for other, value in context.outside.numbers.items() if other != name}
         return Measurement(found, others, STIMULUS)
 
@@ -265,4 +265,29 @@ CALL_P99: Final = _latency(
     measure=_number("calls_p99_ms"),
     definition="99th percentile over a trial's calls",
     refines="call",
+)
+
+
+PLANNING: Final = replace(T1, adjust_for=(), definition="request → answer of the planning service")
+"""T1 of a planning problem."""
+
+
+def _of_plan(name: str, title: str, unit: str, number: str) -> MeasuredMetric:
+    return MeasuredMetric(
+        name=name,
+        title=title,
+        unit=unit,
+        better=Better.LOWER,
+        error_share=SECONDARY_SHARE,
+        window=TrialContext.trial_window,
+        measure=_number(number),
+        definition=f"{title}; planned, not executed",
+    )
+
+
+OF_PLANS: Final = (
+    _of_plan("path_length", "length of the path in joints", "rad", "path_rad"),
+    _of_plan("tool_path", "length of the path of the tool", "m", "tool_path_m"),
+    _of_plan("trajectory", "duration of the trajectory", "s", "trajectory_s"),
+    _of_plan("waypoints", "waypoints of the trajectory", "", "waypoints"),
 )

@@ -208,10 +208,10 @@ def read_goals(file: Path) -> GoalBook:
         ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names the goal and the key.
     """
     table = load_goal_file(file, {"home", "goal_sets"})
-    home = _parse_goal({"name": "home", **as_table(table.get("home"), f"{file}: home")}, f"{file}: home")
+    home = parse_goal({"name": "home", **as_table(table.get("home"), f"{file}: home")}, f"{file}: home")
     if home.joints is None:
         raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
-    return GoalBook(home, parse_sets(table, file, _parse_goal, example="reach"))
+    return GoalBook(home, parse_sets(table, file, parse_goal, example="reach"))
 
 
 def parse_sets(
@@ -244,23 +244,29 @@ def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
 
 
 def load_goal_file(file: Path, keys: Collection[str]) -> Mapping[str, Any]:
-    """Raises `ConfigurationError` if it cannot be read, is not a table of YAML, or has another key."""
-    import yaml  # noqa: PLC0415 - only where a goal file is used
-
-    try:
-        table = as_table(yaml.safe_load(file.read_text("utf-8")), f"{file}")
-    except OSError as error:
-        raise ConfigurationError(
-            f"{file} cannot be read: {error.strerror}",
-            remedy="goals of [tool.ldos.stack] is a path from pyproject.toml",
-        ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file} is not YAML: {error}") from None
+    """Raises `ConfigurationError` as `load_yaml`, or if the file has another key."""
+    table = load_yaml(file)
     refuse_unknown(table, keys, f"key of {file}")
     return table
 
 
-def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
+def load_yaml(file: Path) -> Mapping[str, Any]:
+    """Raises `ConfigurationError` if the file cannot be read, or is not a table of YAML."""
+    import yaml  # noqa: PLC0415 - only where such a file is used
+
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        return as_table(yaml.load(file.read_text("utf-8"), loader), f"{file}")  # noqa: S506 - both are safe
+    except OSError as error:
+        raise ConfigurationError(
+            f"{file} cannot be read: {error.strerror}",
+            remedy="files in [tool.ldos.stack] and its stimulus are paths from pyproject.toml",
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file} is not YAML: {error}") from None
+
+
+def parse_goal(table: Mapping[str, Any], where: str) -> Goal:
     refuse_unknown(table, {"name", "link", "pose", "joints"}, f"key in {where}:")
     name = parse_name(table, where, example="reach")
     where = f"{where}, goal {name!r}"

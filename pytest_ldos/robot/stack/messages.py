@@ -55,6 +55,8 @@ RCLPY: Final = MessageLayer(lambda name: find_type(name, "msg")(), lambda messag
 def fill(message: Any, values: Mapping[str, Any], where: str, layer: MessageLayer = RCLPY) -> Any:
     """Sets a message's fields from plain values, and returns it.
 
+    A message of numbers alone, such as a point, may be given as their list, an integer by the name of a constant.
+
     Raises:
         ConfigurationError: a field that the type does not have (the nearest is named), or a value of another type.
     """
@@ -63,7 +65,9 @@ def fill(message: Any, values: Mapping[str, Any], where: str, layer: MessageLaye
         if name not in types:
             kind = type(message).__name__.rpartition("__")[2]
             raise ConfigurationError(f"{where}: {kind} has no field {name!r}", remedy=suggest(str(name), tuple(types)))
-        made = _made(types[name], value, f"{where}, {name}", layer)
+        is_constant = isinstance(value, str) and _INTEGER.fullmatch(types[name])
+        plain = getattr(type(message), value.upper(), value) if is_constant else value
+        made = _made(types[name], plain, f"{where}, {name}", layer)
         present = getattr(message, name)
         try:
             setattr(message, name, np.array(made, present.dtype) if isinstance(present, np.ndarray) else made)
@@ -78,15 +82,26 @@ def _made(kind: str, value: Any, where: str, layer: MessageLayer) -> Any:
     if nested is None and "/" not in kind:
         return _scalar(kind, value, where)
     if nested is None:
+        message = layer.new(kind.replace("/", "/msg/"))
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            value = _by_name(layer.types_of(message), value)
         if not isinstance(value, Mapping):
             raise _of_another_type(kind, value, where)
-        return fill(layer.new(kind.replace("/", "/msg/")), value, where, layer)
+        return fill(message, value, where, layer)
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise _of_another_type(kind, value, where)
     exactly, at_most = nested["size"], nested["bound"]
     if (exactly and len(value) != int(exactly)) or (at_most and len(value) > int(at_most)):
         raise _of_another_type(kind, value, where)
     return [_made(nested["of"] or nested["in"], each, f"{where}[{place}]", layer) for place, each in enumerate(value)]
+
+
+def _by_name(types: Mapping[str, str], values: Sequence[Any]) -> Mapping[str, Any] | Sequence[Any]:
+    """A list as fields of a message of as many numbers, or of one list; other lists unchanged."""
+    if set(types.values()) <= {"double", "float"} and len(types) == len(values):
+        return dict(zip(types, values, strict=True))
+    (name, kind), *others = types.items()
+    return {name: values} if not others and _LIST.fullmatch(kind) else values
 
 
 def _scalar(kind: str, value: Any, where: str) -> Any:

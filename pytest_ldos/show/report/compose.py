@@ -21,7 +21,14 @@ from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet, invalid_trials, missing_reasons, sources_of
 from pytest_ldos.show.page.formats import finite
 from pytest_ldos.show.report import document, reasons
-from pytest_ldos.show.report.sentences import Untried, advise, describe_parts, describe_run_variation, report_origins
+from pytest_ldos.show.report.sentences import (
+    Untried,
+    advise,
+    describe_cases,
+    describe_parts,
+    describe_run_variation,
+    report_origins,
+)
 from pytest_ldos.show.report.words import describe_load
 
 
@@ -295,6 +302,7 @@ def _with_base(section: document.Section, judged: Judged, base: TrialSet) -> doc
             *section.notes,
             *_describe_commit(base, judged.base_label),
             *map(describe_parts, judged.parts),
+            *(describe_cases(name, changes) for name, changes in judged.by_case.items()),
             *([variation] if variation else []),
         ),
     )

@@ -26,7 +26,9 @@ PROGRAM = "pytest_ldos.robot.stack.ros2.programs"
 def stimulus(graph, kind, spec, message, reset=None):
     """The program of a stimulus, ready, with one case."""
     settings = {"stimulus": kind, "spec": asdict(spec), "messages": {"the goal": message}, "reset": reset}
-    child = graph.run_module("stimulus", "-m", PROGRAM, json.dumps(settings), talk=True)
+    file = graph.folder / "stimulus.json"
+    file.write_text(json.dumps(settings), "utf-8")
+    child = graph.run_module("stimulus", "-m", PROGRAM, str(file), talk=True)
     conversation = Conversation(child, graph.group.describe_ended)
     assert conversation.await_ready(30), graph.log("stimulus")
     book = CaseBook({"only": (MessageCase("case", message),)}, reset)
@@ -171,6 +173,12 @@ def test_lists_of_messages_are_made(make):
 def test_whole_numbers_and_octets_are_accepted(make):
     made = make("test_msgs/msg/BasicTypes", {"int32_value": 3.0, "byte_value": 2, "float32_value": 1})
     assert (made.int32_value, made.byte_value, made.float32_value) == (3, b"\x02", 1.0)
+
+
+def test_constants_may_be_named(make):
+    assert make("action_msgs/msg/GoalStatus", {"status": "status_succeeded"}).status == 4
+    with pytest.raises(ConfigurationError, match="status is 'status_unheard', and its type is int8"):
+        make("action_msgs/msg/GoalStatus", {"status": "status_unheard"})
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import rclpy
@@ -43,7 +44,7 @@ _PLAYER_S: Final = 20.0  # to open its bag and be discovered
 _GRACE_S: Final = 10.0
 
 
-class _Program:
+class Program:
     """A stimulus with a node, which spins only while something is awaited."""
 
     resets = False
@@ -59,7 +60,7 @@ class _Program:
         return bool(future.done())
 
 
-class ActionCaller(_Program):
+class ActionCaller(Program):
     """Sends one goal at a time and waits for its end; `reset` is the message of the goal after each trial, if any."""
 
     def __init__(self, node: Node, spec: ActionSpec, reset: Mapping[str, Any] | None) -> None:
@@ -142,7 +143,7 @@ def _status_name(status: int) -> str:
     return next(names, f"status {status}").removeprefix(_STATUS).lower()
 
 
-class ServiceCaller(_Program):
+class ServiceCaller(Program):
     def __init__(self, node: Node, spec: ServiceSpec) -> None:
         super().__init__(node)
         self._spec = spec
@@ -191,7 +192,7 @@ def _numbers(latencies_ns: Sequence[int]) -> dict[str, float]:
     }
 
 
-class BagPlayer(_Program):
+class BagPlayer(Program):
     """Plays a bag by ``ros2 bag play``, once in each trial.
 
     The player starts paused, so that all subscribers discover its publishers before the first message.
@@ -282,8 +283,8 @@ class BagPlayer(_Program):
 
 
 def main() -> None:
-    """Serves a stimulus: ``argv[1]`` is JSON with ``stimulus``, ``spec``, ``messages`` (by place) and ``reset``."""
-    settings = json.loads(sys.argv[1])
+    """Serves a stimulus; ``argv[1]`` is a JSON file: ``stimulus``, ``spec``, ``messages`` (by place), ``reset``."""
+    settings = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     stimulus = StimulusKind(settings["stimulus"])
     fields = settings["spec"].items()
     spec: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}

@@ -19,10 +19,12 @@ from pytest_ldos.base.files import writing
 from pytest_ldos.host.availability import find_ros_package, remedy_for_packages
 from pytest_ldos.robot.stack.client_protocol import MoveCommand
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, GoalBook, Pose, read_goals
+from pytest_ldos.robot.stack.problems import read_problems
 from pytest_ldos.robot.stack.protocol import CaseBook, Stimulus, read_cases, single_case
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.robot.stack.senders import Arm, ArmStimulus, Conversation, ProgramStimulus, WindowStimulus
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
+from pytest_ldos.scenario.words import StimulusKind
 
 _OF_ANY: Final = frozenset({"cpu_steal"})
 _OF_ARMS: Final = frozenset({"failure_rate"})
@@ -148,7 +150,10 @@ class StimulusPlan:
             return [*driver.own_command] or None
         cases = {"messages": self.book.all_messages, "reset": self.book.reset}
         settings = {"stimulus": self.spec.stimulus, "spec": asdict(driver), **cases}
-        return [sys.executable, "-m", driver.PROGRAM, json.dumps(settings, default=_refuse_value)]
+        file = directory / "stimulus.json"
+        with writing(file):
+            file.write_text(json.dumps(settings, default=_refuse_value), "utf-8")
+        return [sys.executable, "-m", driver.PROGRAM, str(file)]
 
     def build(self, arm: Arm, conversation: Conversation | None, why: Callable[[], str]) -> Stimulus:
         """Returns the stimulus of a running stack (`arm`); `why` returns why it has ended, empty while it runs."""
@@ -163,6 +168,8 @@ def plan_stimulus(spec: StackSpec) -> StimulusPlan:
     """Reads the files of a stack's stimulus; raises `ConfigurationError` if one is invalid, or as `goals_of`."""
     if spec.moves_arm:
         return StimulusPlan(spec, goals_of(spec), CaseBook({}))
+    if spec.stimulus is StimulusKind.PLAN:
+        return StimulusPlan(spec, PANDA_GOALS, read_problems(spec.stimuli.plan))
     book = read_cases(Path(spec.goals)) if spec.goals else single_case(spec.driver.case_name)
     return StimulusPlan(spec, PANDA_GOALS, book)
 

@@ -48,6 +48,21 @@ def test_unknown_fields_and_wrong_types_are_refused(values, words):
     assert words in f"{caught.value.message} {caught.value.remedy}"
 
 
+MOVE_GROUP = "moveit_msgs/action/MoveGroup_Goal"
+
+
+def test_points_may_be_lists():
+    values = {"request": {"workspace_parameters": {"min_corner": [-1, -2, -3]}}}
+    corner = fill(default(MOVE_GROUP), values, "the goal", LAYER).request.workspace_parameters.min_corner
+    assert (corner.x, corner.y, corner.z) == (-1.0, -2.0, -3.0)
+
+
+def test_list_of_another_length_is_no_point():
+    values = {"request": {"workspace_parameters": {"min_corner": [-1, -2]}}}
+    with pytest.raises(ConfigurationError, match="its type is geometry_msgs/Vector3"):
+        fill(default(MOVE_GROUP), values, "the goal", LAYER)
+
+
 def test_known_types():
     assert is_known(GOAL)
     assert not is_known("control_msgs/action/FollowTheLeader_Goal")

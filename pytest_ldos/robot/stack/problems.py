@@ -1,0 +1,211 @@
+"""Planning problems, from files of MoveIt's messages or written by hand.
+
+A folder has ``request*.yaml`` (`moveit_msgs/MotionPlanRequest`) and beside each its ``scene*.yaml``
+(`moveit_msgs/PlanningScene`), as MotionBenchMaker writes them; its subfolders are sets. A file has problems by hand, in
+metres and radians, poses in the frame ``frame``:
+
+.. code-block:: yaml
+
+    group: panda_arm
+    frame: panda_link0
+    start: {panda_joint1: 0.0, panda_joint2: -0.785}
+    problems:
+      - name: over the table
+        scene: table.scene  # MoveIt's text format; may be left out
+        objects: [{box: [0.4, 1.0, 0.02], position: [0.5, 0.0, 0.3]}]
+        goal: {joints: {panda_joint1: 1.2, panda_joint2: -0.5}}
+      - name: shelf
+        goal: {link: panda_link8, pose: {position: [0.5, 0.0, 0.6], orientation: [1, 0, 0, 0]}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.robot.stack.goals import Goal, as_table, load_yaml, parse_goal
+from pytest_ldos.robot.stack.protocol import CaseBook, MessageCase
+from pytest_ldos.scenario.stimuli import PlanSpec
+
+ALL: Final = "all"
+"""Set of all problems."""
+
+_SIZES: Final[Mapping[str, int]] = {"box": 3, "sphere": 1, "cylinder": 2, "cone": 2}
+_JOINT_TOLERANCE_RAD: Final = 1e-3
+_POSITION_TOLERANCE_M: Final = 1e-3
+_ORIENTATION_TOLERANCE_RAD: Final = 1e-2
+
+
+def read_problems(spec: PlanSpec) -> CaseBook:
+    """Reads problems, with the planner and the limits of the settings in place of their own.
+
+    Each case's message has ``scene`` and ``request``, as fields of the types.
+
+    Raises:
+        ConfigurationError: a file cannot be read, a request has no scene, or there is no problem.
+    """
+    path = Path(spec.problems)
+    found = list(_of_folder(path) if path.is_dir() else _by_hand(path))
+    if not found:
+        raise ConfigurationError(
+            f"{path} has no planning problem", remedy="it needs request*.yaml, or a file of problems"
+        )
+    sets: dict[str, list[MessageCase]] = {ALL: []}
+    for family, name, scene, request in found:
+        case = MessageCase(name, {"scene": scene, "request": {**request, **_overrides(spec)}})
+        sets[ALL].append(case)
+        if family:
+            sets.setdefault(family, []).append(case)
+    return CaseBook({name: tuple(cases) for name, cases in sets.items()})
+
+
+def _overrides(spec: PlanSpec) -> dict[str, Any]:
+    named = {"planner_id": spec.planner, "pipeline_id": spec.pipeline}
+    return {
+        "planner_id": "",
+        "allowed_planning_time": spec.time_limit_s,
+        "num_planning_attempts": 1,
+        "max_velocity_scaling_factor": 1.0,
+        "max_acceleration_scaling_factor": 1.0,
+        **{key: value for key, value in named.items() if value},
+    }
+
+
+Problem = tuple[str, str, Mapping[str, Any], Mapping[str, Any]]
+"""Set, name, scene and request."""
+
+
+def _of_folder(folder: Path) -> Iterator[Problem]:
+    for file in sorted(folder.rglob("request*.yaml")):
+        scene = file.with_name(f"scene{file.name.removeprefix('request')}")
+        if not scene.is_file():
+            raise ConfigurationError(f"{file} has no scene", remedy=f"put it into {scene.name}")
+        family = file.parent.relative_to(folder).as_posix()
+        number = file.stem.removeprefix("request").lstrip("_-") or "1"
+        name = number if family == "." else f"{family} {number}"
+        yield ("" if family == "." else family), name, load_yaml(scene), with_tolerances(load_yaml(file))
+
+
+def with_tolerances(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The request, whose joint constraints without tolerances have usual ones: zero would refuse each plan."""
+    usual = {"tolerance_above": _JOINT_TOLERANCE_RAD, "tolerance_below": _JOINT_TOLERANCE_RAD, "weight": 1.0}
+    goals = [
+        {**goal, "joint_constraints": [{**usual, **joint} for joint in goal["joint_constraints"]]}
+        if isinstance(goal, Mapping) and isinstance(goal.get("joint_constraints"), list)
+        else goal
+        for goal in request.get("goal_constraints", [])
+    ]
+    return {**request, "goal_constraints": goals}
+
+
+def _by_hand(file: Path) -> Iterator[Problem]:
+    table = load_yaml(file)
+    refuse_unknown(table, {"group", "frame", "start", "problems"}, f"key of {file}")
+    frame, problems = str(table.get("frame", "world")), table.get("problems")
+    for number, each in enumerate(problems if isinstance(problems, list) else [], 1):
+        where = f"{file}, problem {number}"
+        problem = as_table(each, where)
+        refuse_unknown(problem, {"name", "scene", "objects", "start", "goal"}, f"key in {where}:")
+        name = str(problem.get("name", number))
+        objects = [*(_objects(problem.get("objects", []), frame, f"{where}, objects"))]
+        if "scene" in problem:
+            objects += read_scene(file.parent / str(problem["scene"]), frame)
+        start = as_table(problem.get("start", table.get("start")), f"{where}, start")
+        goal = parse_goal({"name": name, **as_table(problem.get("goal"), f"{where}, goal")}, where)
+        state = {"name": [*start], "position": [float(value) for value in start.values()]}
+        request = {
+            "group_name": str(table.get("group", "")),
+            "start_state": {"joint_state": state},
+            "goal_constraints": [_constraints(goal, frame)],
+        }
+        yield "", name, {"world": {"collision_objects": objects}, "is_diff": False}, with_tolerances(request)
+
+
+def _constraints(goal: Goal, frame: str) -> Mapping[str, Any]:
+    if goal.joints is not None:
+        joints = [{"joint_name": name, "position": position} for name, position in goal.joints.items()]
+        return {"joint_constraints": joints}
+    assert goal.pose is not None
+    region = {
+        "primitives": [{"type": "sphere", "dimensions": [_POSITION_TOLERANCE_M]}],
+        "primitive_poses": [{"position": goal.pose.position, "orientation": [0, 0, 0, 1]}],
+    }
+    of_link = {"header": {"frame_id": frame}, "link_name": goal.link, "weight": 1.0}
+    tolerances = {f"absolute_{axis}_axis_tolerance": _ORIENTATION_TOLERANCE_RAD for axis in "xyz"}
+    return {
+        "position_constraints": [{**of_link, "constraint_region": region}],
+        "orientation_constraints": [{**of_link, "orientation": goal.pose.orientation, **tolerances}],
+    }
+
+
+def _objects(given: Any, frame: str, where: str) -> Iterator[Mapping[str, Any]]:
+    if not isinstance(given, list):
+        raise ConfigurationError(f"{where} is {given!r}", remedy="it must be a list of objects")
+    for number, each in enumerate(given, 1):
+        table = as_table(each, f"{where} {number}")
+        refuse_unknown(table, {*_SIZES, "name", "position", "orientation"}, f"key in {where} {number}:")
+        shapes = [kind for kind in _SIZES if kind in table]
+        if len(shapes) != 1:
+            raise ConfigurationError(
+                f"{where} {number} has {len(shapes)} shapes", remedy=f"give one of {', '.join(_SIZES)}"
+            )
+        pose = {"position": table.get("position", [0, 0, 0]), "orientation": table.get("orientation", [0, 0, 0, 1])}
+        name = str(table.get("name", f"object {number}"))
+        yield _collision_object(name, frame, [(shapes[0], table[shapes[0]], pose)])
+
+
+def _collision_object(name: str, frame: str, shapes: Sequence[tuple[str, Any, Mapping[str, Any]]]) -> dict[str, Any]:
+    return {
+        "id": name,
+        "header": {"frame_id": frame},
+        "pose": {"orientation": [0, 0, 0, 1]},
+        "primitives": [{"type": kind, "dimensions": size} for kind, size, _ in shapes],
+        "primitive_poses": [pose for _, _, pose in shapes],
+    }
+
+
+def read_scene(file: Path, frame: str) -> list[dict[str, Any]]:
+    """Reads objects of primitive shapes from MoveIt's text format (``.scene``), with or without poses of objects.
+
+    Raises:
+        ConfigurationError: it cannot be read, or has a mesh.
+
+    Reference: `PlanningScene::loadGeometryFromStream`.
+    """
+    try:
+        lines = iter(file.read_text("utf-8").splitlines()[1:])  # after the scene's name
+        return [*_scene_objects(lines, frame)]
+    except (OSError, ValueError, StopIteration) as error:
+        raise ConfigurationError(
+            f"{file} cannot be read as a scene: {error}", remedy="export it from MoveIt again"
+        ) from None
+
+
+def _scene_objects(lines: Iterator[str], frame: str) -> Iterator[dict[str, Any]]:
+    def numbers() -> list[float]:
+        return [float(word) for word in next(lines).split()]
+
+    for line in lines:
+        if line.strip() == ".":
+            return
+        if not line.startswith("*"):
+            continue
+        name, first = line[1:].strip(), numbers()
+        pose = None
+        if len(first) == 3:
+            pose = {"position": first, "orientation": numbers()}
+            first = numbers()
+        shapes = []
+        for _ in range(int(first[0])):
+            kind = next(lines).strip()
+            if kind not in _SIZES:
+                raise ValueError(f"object {name} has the shape {kind!r}")
+            size = numbers()
+            if kind in {"cylinder", "cone"}:
+                size.reverse()  # the text has radius and length, the message height and radius
+            shapes.append((kind, size, {"position": numbers(), "orientation": numbers()}))
+            next(lines)  # color
+        made = _collision_object(name, frame, shapes)
+        yield made if pose is None else {**made, "pose": pose}

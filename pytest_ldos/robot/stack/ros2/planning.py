@@ -1,0 +1,186 @@
+"""The process of the stimulus ``plan``: sets scenes up and asks MoveIt for plans; nothing moves."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import rclpy
+from moveit_msgs.msg import MotionPlanRequest, MoveItErrorCodes, PlanningScene, RobotState
+from moveit_msgs.srv import ApplyPlanningScene, GetMotionPlan, GetPositionFK, GetPositionIK, GetStateValidity
+from rclpy.node import Node
+
+from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.base.ros2 import Phase
+from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.lines import Ended, Task, refuse, serve
+from pytest_ldos.robot.stack.messages import fill
+from pytest_ldos.robot.stack.ros2.programs import Program
+from pytest_ldos.scenario.stimuli import PlanSpec
+
+_DISCOVERY_S: Final = 10.0
+_ANSWER_S: Final = 5.0
+_IK_S: Final = 0.2
+_GRACE_S: Final = 5.0
+_SHOWN: Final = 5
+
+
+class ProblemPlanner(Program):
+    """Plans one problem at a time; its scene is set up before the time begins."""
+
+    def __init__(self, node: Node, spec: PlanSpec) -> None:
+        super().__init__(node)
+        self._spec = spec
+        prefix = spec.service.rpartition("/")[0]
+        self._plan = node.create_client(GetMotionPlan, spec.service)
+        self._apply = node.create_client(ApplyPlanningScene, f"{prefix}/apply_planning_scene")
+        self._validity = node.create_client(GetStateValidity, f"{prefix}/check_state_validity")
+        self._ik = node.create_client(GetPositionIK, f"{prefix}/compute_ik")
+        self._fk = node.create_client(GetPositionFK, f"{prefix}/compute_fk")
+        self._scene: Mapping[str, Any] | None = None
+
+    def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
+        """Sets each scene up, and checks start and goal in it.
+
+        Raises:
+            ConfigurationError: a service is missing, a type lacks a field, or problems cannot be planned; names them.
+        """
+        for client in (self._plan, self._apply, self._validity, self._ik):
+            if not client.wait_for_service(timeout_sec=_DISCOVERY_S):
+                raise ConfigurationError(f"there is no service {client.srv_name}", remedy="move_group serves it")
+        wrong = []
+        for where, message in messages.items():
+            request = fill(MotionPlanRequest(), message["request"], where)
+            self._set_up(message["scene"], where)
+            if reason := self._impossible(request):
+                wrong.append(f"{where}: {reason}")
+        if wrong:
+            more = f"; {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+            shown = "; ".join(wrong[:_SHOWN])
+            raise ConfigurationError(f"problems that cannot be planned: {shown}{more}", remedy="correct or remove them")
+
+    def _impossible(self, request: MotionPlanRequest) -> str:
+        """The reason why no planner can solve a problem in the present scene; empty if none is known."""
+        if reason := self._invalid(request.start_state, request.group_name):
+            return f"its start {reason}"
+        reasons = []
+        for goal in request.goal_constraints:
+            if goal.joint_constraints:
+                state = RobotState()
+                state.joint_state.name = [each.joint_name for each in goal.joint_constraints]
+                state.joint_state.position = [each.position for each in goal.joint_constraints]
+                state.is_diff = True
+                reason = self._invalid(_overlaid(request.start_state, state), request.group_name)
+                reasons.append(f"its goal {reason}" if reason else "")
+            elif goal.position_constraints and goal.orientation_constraints:
+                reasons.append(self._out_of_reach(request, goal))
+        return reasons[0] if reasons and all(reasons) else ""
+
+    def _invalid(self, state: RobotState, group: str) -> str:
+        answer = self._ask(self._validity, GetStateValidity.Request(robot_state=state, group_name=group))
+        if answer.valid:
+            return ""
+        touching = [f"{each.contact_body_1} with {each.contact_body_2}" for each in answer.contacts]
+        return f"is in collision: {touching[0]}" if touching else "is not a valid state"
+
+    def _out_of_reach(self, request: MotionPlanRequest, goal: Any) -> str:
+        position, orientation = goal.position_constraints[0], goal.orientation_constraints[0]
+        wanted = GetPositionIK.Request()
+        asked = wanted.ik_request
+        asked.group_name, asked.robot_state, asked.avoid_collisions = request.group_name, request.start_state, True
+        asked.ik_link_name = position.link_name
+        asked.pose_stamped.header = position.header
+        asked.pose_stamped.pose.position = position.constraint_region.primitive_poses[0].position
+        asked.pose_stamped.pose.orientation = orientation.orientation
+        asked.timeout.nanosec = int(_IK_S * NS_PER_S)
+        code = self._ask(self._ik, wanted).error_code.val
+        return "" if code == MoveItErrorCodes.SUCCESS else f"its goal cannot be reached: {_name_of(code)}"
+
+    def handle(self, task: Task) -> Ended:
+        self._set_up(task.message["scene"], "the scene")
+        request = fill(MotionPlanRequest(), task.message["request"], "the request")
+        task.begin()
+        task.enter(Phase.GOAL_SENT)
+        task.enter(Phase.PLANNING)
+        call = self._plan.call_async(GetMotionPlan.Request(motion_plan_request=request))
+        if not self._await(call, self._spec.time_limit_s + _GRACE_S):
+            return task.end(OutcomeClass.TIMED_OUT, "MoveIt did not answer")
+        task.enter(Phase.EXECUTING)
+        task.enter(Phase.RESULT)
+        answer = call.result().motion_plan_response
+        if answer.error_code.val != MoveItErrorCodes.SUCCESS:
+            return task.end(OutcomeClass.PLANNING_FAILED, _name_of(answer.error_code.val))
+        return task.end(OutcomeClass.SUCCESS, "", **self._quality(answer.trajectory.joint_trajectory))
+
+    def _quality(self, trajectory: Any) -> dict[str, float]:
+        """Length, duration and waypoints of a plan."""
+        points = trajectory.points
+        last = points[-1].time_from_start
+        numbers = {
+            "path_rad": sum(math.dist(one.positions, other.positions) for one, other in pairwise(points)),
+            "trajectory_s": last.sec + last.nanosec / NS_PER_S,
+            "waypoints": float(len(points)),
+        }
+        return numbers | ({"tool_path_m": self._tool_path_m(trajectory)} if self._spec.tool else {})
+
+    def _tool_path_m(self, trajectory: Any) -> float:
+        places = []
+        for point in trajectory.points:
+            request = GetPositionFK.Request(fk_link_names=[self._spec.tool])
+            request.robot_state.joint_state.name = trajectory.joint_names
+            request.robot_state.joint_state.position = point.positions
+            request.robot_state.is_diff = True
+            position = self._ask(self._fk, request).pose_stamped[0].pose.position
+            places.append((position.x, position.y, position.z))
+        return sum(math.dist(one, other) for one, other in pairwise(places))
+
+    def _set_up(self, scene: Mapping[str, Any], where: str) -> None:
+        if scene is not self._scene and scene != self._scene:
+            message = fill(PlanningScene(), scene, where)
+            if not self._ask(self._apply, ApplyPlanningScene.Request(scene=message)).success:
+                raise ConfigurationError(f"{where}: MoveIt does not take the scene", remedy="see the log of move_group")
+            self._scene = scene
+
+    def _ask(self, client: Any, request: Any) -> Any:
+        call = client.call_async(request)
+        if not self._await(call, _ANSWER_S):
+            raise ConfigurationError(f"{client.srv_name} did not answer", remedy="see the log of move_group")
+        return call.result()
+
+
+def _overlaid(start: RobotState, goal: RobotState) -> RobotState:
+    """The start with the goal's joints."""
+    positions = dict(zip(start.joint_state.name, start.joint_state.position, strict=False))
+    positions |= dict(zip(goal.joint_state.name, goal.joint_state.position, strict=True))
+    state = RobotState(multi_dof_joint_state=start.multi_dof_joint_state, is_diff=start.is_diff)
+    state.joint_state.name, state.joint_state.position = [*positions], [*positions.values()]
+    return state
+
+
+def _name_of(code: int) -> str:
+    names = {getattr(MoveItErrorCodes, name): name for name in dir(type(MoveItErrorCodes)) if name.isupper()}
+    return names.get(code, f"error code {code}")
+
+
+def main() -> None:
+    """Serves the stimulus: ``argv[1]`` is a file of JSON with ``spec`` and ``messages`` (by place)."""
+    settings = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+    rclpy.init(args=[])
+    node = Node("ldos_problem_planner", enable_rosout=False, start_parameter_services=False)
+    try:
+        program = ProblemPlanner(node, PlanSpec(**settings["spec"]))
+        program.check(settings["messages"])
+    except LdosError as error:
+        refuse(error)
+    else:
+        serve(program.handle, resets=False)
+
+
+if __name__ == "__main__":
+    main()
