@@ -289,6 +289,8 @@ class PlanSpec(StimulusSpec):
         pipeline: the planning pipeline's name; empty for the default.
         tool: link whose path is measured; empty for none.
         time_limit_s: planning time that the planner may take.
+        check: True to refuse problems whose start or goal is in collision, or whose goal cannot be reached; otherwise
+            they are failed trials.
     """
 
     KIND = StimulusKind.PLAN
@@ -303,6 +305,7 @@ class PlanSpec(StimulusSpec):
     pipeline: str = ""
     tool: str = ""
     time_limit_s: float = 5.0
+    check: bool = True
 
     def __post_init__(self) -> None:
         self._require_graph_name("service", self.service)

@@ -33,6 +33,7 @@ ALL: Final = "all"
 """Set of all problems."""
 
 _SIZES: Final[Mapping[str, int]] = {"box": 3, "sphere": 1, "cylinder": 2, "cone": 2}
+_EVERYTHING: Final = {"id": "", "operation": 1}  # CollisionObject.REMOVE
 _JOINT_TOLERANCE_RAD: Final = 1e-3
 _POSITION_TOLERANCE_M: Final = 1e-3
 _ORIENTATION_TOLERANCE_RAD: Final = 1e-2
@@ -85,7 +86,16 @@ def _of_folder(folder: Path) -> Iterator[Problem]:
         family = file.parent.relative_to(folder).as_posix()
         number = file.stem.removeprefix("request").lstrip("_-") or "1"
         name = number if family == "." else f"{family} {number}"
-        yield ("" if family == "." else family), name, load_yaml(scene), with_tolerances(load_yaml(file))
+        yield ("" if family == "." else family), name, with_frames(load_yaml(scene)), with_tolerances(load_yaml(file))
+
+
+def with_frames(scene: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The scene, whose objects without a frame are in its fixed frame: MoveIt takes none without."""
+    fixed = scene.get("fixed_frame_transforms") or [{}]
+    header = {"frame_id": fixed[0].get("child_frame_id", "world")}
+    world = scene.get("world", {})
+    objects = [{"header": header, **each} for each in world.get("collision_objects", [])]
+    return {**scene, "world": {**world, "collision_objects": objects}}
 
 
 def with_tolerances(request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -120,7 +130,9 @@ def _by_hand(file: Path) -> Iterator[Problem]:
             "start_state": {"joint_state": state},
             "goal_constraints": [_constraints(goal, frame)],
         }
-        yield "", name, {"world": {"collision_objects": objects}, "is_diff": False}, with_tolerances(request)
+        # A difference keeps the robot's own collisions that may be ignored; the objects before are removed.
+        scene = {"is_diff": True, "world": {"collision_objects": [_EVERYTHING, *objects]}}
+        yield "", name, scene, with_tolerances(request)
 
 
 def _constraints(goal: Goal, frame: str) -> Mapping[str, Any]:

@@ -42,8 +42,8 @@ FANUC = Example(
 NAVIGATION = Example(
     folder="navigation",
     packages=("nav2_bt_navigator", "nav2_controller", "nav2_loopback_sim", "nav2_planner"),
-    change=("nav2.yaml", "bt_loop_duration: 10", "bt_loop_duration: 100"),
-    metric="T1",
+    change=("nav2.yaml", "desired_linear_vel: 1.0", "desired_linear_vel: 0.6"),
+    metric="T2",
 )
 PICK = Example(
     folder="task_constructor",

@@ -83,7 +83,8 @@ def test_folder_of_messages(tmp_path):
         "cage": ["cage 0001"],
         "shelf": ["shelf 0001"],
     }
-    assert book.cases("cage")[0].message["scene"]["world"]["collision_objects"] == [{"id": "can"}]
+    objects = [{"id": "can", "header": {"frame_id": "world"}}]
+    assert book.cases("cage")[0].message["scene"]["world"]["collision_objects"] == objects
 
 
 def test_settings_replace_planner_and_limits(tmp_path):
@@ -108,7 +109,8 @@ def test_joints_without_tolerances_get_usual_ones(tmp_path):
 def test_problems_by_hand(tmp_path):
     file = write(tmp_path, {"problems.yaml": BY_HAND}) / "problems.yaml"
     over, pose = requests_of(file).values()
-    (box,) = over["scene"]["world"]["collision_objects"]
+    removed, box = over["scene"]["world"]["collision_objects"]
+    assert removed == {"id": "", "operation": 1}
     assert (box["header"]["frame_id"], box["primitives"]) == ("base", [{"type": "box", "dimensions": [0.4, 1.0, 0.02]}])
     assert over["request"]["start_state"]["joint_state"] == {"name": ["joint_1"], "position": [0.0]}
     assert pose["request"]["start_state"]["joint_state"]["position"] == [1.0]
