@@ -1,6 +1,6 @@
 """Planning problems, from files of MoveIt's messages or written by hand.
 
-A folder has ``request*.yaml`` (`moveit_msgs/MotionPlanRequest`) and beside each its ``scene*.yaml``
+A folder has ``request*.yaml`` (`moveit_msgs/MotionPlanRequest`) each with a ``scene*.yaml``
 (`moveit_msgs/PlanningScene`), as MotionBenchMaker writes them; its subfolders are sets. A file has problems by hand, in
 metres and radians, poses in the frame ``frame``:
 
