@@ -29,6 +29,7 @@ class Example:
     packages: tuple[str, ...]
     change: tuple[str, str, str]
     metric: str
+    mark: str = "baseline"
 
 
 SEGMENT = '{"ompl.manipulator.longest_valid_segment_fraction": 0.0005}'
@@ -44,6 +45,17 @@ NAVIGATION = Example(
     packages=("nav2_bt_navigator", "nav2_controller", "nav2_loopback_sim", "nav2_planner"),
     change=("nav2.yaml", "desired_linear_vel: 1.0", "desired_linear_vel: 0.6"),
     metric="T2",
+)
+PLANNING = Example(
+    folder="planning",
+    packages=("moveit_configs_utils", "moveit_resources_panda_moveit_config", "moveit_ros_move_group"),
+    change=(
+        "planning.launch.py",
+        "panda.to_dict()",
+        'panda.to_dict(), {"ompl.panda_arm.longest_valid_segment_fraction": 0.0005}',
+    ),
+    metric="T1",
+    mark="planning",
 )
 PICK = Example(
     folder="task_constructor",
@@ -66,6 +78,7 @@ def needs(example: Example, stack: str) -> object:
         needs(FANUC, "a Fanuc by its MoveIt configuration"),
         needs(NAVIGATION, "Nav2 with its loopback simulator"),
         needs(PICK, "MoveIt Task Constructor"),
+        needs(PLANNING, "planning problems for MoveIt's Panda"),
     ],
 )
 def test_slower_example_is_red(tmp_path, example):
@@ -76,7 +89,7 @@ def test_slower_example_is_red(tmp_path, example):
     assert before in text
     file.write_text(text.replace(before, after), "utf-8")
     git(project.path, "commit", "--quiet", "--all", "--message=Slower")
-    code, output = project.run("-m", "baseline", "--ldos-base=HEAD~1", timeout_s=1500)
+    code, output = project.run("-m", example.mark, "--ldos-base=HEAD~1", timeout_s=1500)
     assert code == 10, output
     assert f"{example.metric} (" in output
     assert "regressed" in output
