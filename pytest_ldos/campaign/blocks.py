@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
-from pytest_ldos.base.text import counted
+from pytest_ldos.base.text import counted, first_line
 from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs, usual_size_alone
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.host.interference import Interference, describe_interference
@@ -20,7 +20,7 @@ from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.measure.load.protocol import LoadSite, RepeatedLoad, RunningLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial import rig
-from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder, write_trials
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, keep_failed_block, new_block_folder, write_trials
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
 from pytest_ldos.measure.trial.record import Look, MotionTrial, Trial, TrialSet
 from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, clocked, describe_durations
@@ -204,6 +204,7 @@ class Interleaved:
     starts: int
     seconds: float
     durations: Durations
+    failed_starts: Collection[str] = ()
 
 
 def interleave(
@@ -226,7 +227,13 @@ def interleave(
     head, base = session.both()
     seconds = time.monotonic() - began_s
     return Interleaved(
-        head=head, base=base, versions=versions, starts=starts, seconds=seconds, durations=dict(bench.clock.durations)
+        head=head,
+        base=base,
+        versions=versions,
+        starts=starts,
+        seconds=seconds,
+        durations=dict(bench.clock.durations),
+        failed_starts=session.failed_starts.values(),
     )
 
 
@@ -235,6 +242,7 @@ def describe_turns(made: Interleaved) -> str:
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
     turns = f"interleaved with {counted(len(made.base.trials), 'trial')} of {base.name}"
     cost = f"{made.starts} stack starts in {made.seconds:.0f} s ({describe_durations(made.durations)})"
+    cost = "; ".join([cost, *(f"a start was made again: {each}" for each in made.failed_starts)])
     if not head.is_same(base):
         return f"{turns}; {cost}"
     is_build = head.packages is not None and not head.is_same_commit(base)
@@ -248,6 +256,7 @@ class _Session:
     versions: Mapping[Role, Version]
     identity: str
     records: dict[Role, TrialSet] = field(default_factory=dict)
+    failed_starts: dict[Role, str] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:
@@ -257,13 +266,25 @@ class _Session:
         """Runs blocks until a stack dies; returns the number of blocks that were started."""
         for number, block in enumerate(blocks, start=1):
             try:
-                self.run_block(block)
+                self.forgive_start(block)
             except BaseException as reason:
                 self.end_early(why_ended(reason))
                 raise
             if self.is_over:
                 return number
         return len(blocks)
+
+    def forgive_start(self, block: Block) -> None:
+        """Runs a block; one failed start of a version that started before is made again, and its logs are kept."""
+        try:
+            self.run_block(block)
+        except BringUpFailed as error:
+            if block.role not in self.records or block.role in self.failed_starts:
+                raise
+            self.failed_starts[block.role] = reason = first_line(error.message)
+            self.bench.observer.reset_again(reason)
+            keep_failed_block(self.bench.folder, block.number, block.role)
+            self.run_block(block)
 
     def run_block(self, block: Block) -> None:
         version = self.versions[block.role]

@@ -93,6 +93,12 @@ def new_block_folder(folder: ScenarioFolder, number: int, version: str) -> Scena
     return _made(ScenarioFolder(folder.path / BLOCKS / f"{number}-{version}"))
 
 
+def keep_failed_block(folder: ScenarioFolder, number: int, version: str) -> None:
+    """Sets the folder of a block aside whose start failed, so that the block can be run again."""
+    failed = folder.path / BLOCKS / f"{number}-{version}"
+    failed.rename(failed.with_name(f"{failed.name}-failed"))
+
+
 def _made(folder: ScenarioFolder) -> ScenarioFolder:
     with writing(folder.logs, otherwise=OTHER_OUTPUT):
         folder.logs.mkdir(parents=True)

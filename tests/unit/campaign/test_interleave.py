@@ -159,14 +159,14 @@ def test_losses_are_summed_over_a_versions_blocks(tmp_path):
     assert (made.head.discarded_events, made.base.discarded_events) == (14, 14)
 
 
-def failing_at(number, error):
-    """Opens rigs, except the one of the given block."""
+def failing_at(numbers, error):
+    """Opens rigs, except those of the given starts."""
     opened = []
 
     @contextmanager
     def open_rig(*arguments, **settings):
         opened.append(1)
-        if len(opened) == number + 1:
+        if len(opened) - 1 in numbers:
             raise error
         with open_fake_rig(*arguments, **settings) as rig:
             yield rig
@@ -176,7 +176,7 @@ def failing_at(number, error):
 
 def test_failed_block_keeps_earlier_trials(tmp_path):
     error = BringUpFailed("simulator ended with exit code 3", remedy="look at its log", details="last words")
-    bench = make_bench(tmp_path, trials=4, open_rig=failing_at(3, error))
+    bench = make_bench(tmp_path, trials=4, open_rig=failing_at({3, 4}, error))
     with pytest.raises(BringUpFailed, match=r"base old, block 4: simulator ended(.|\n)*last words(.|\n)*its log"):
         interleave(bench, VERSIONS, size=2, decide=CLEAR)
     head, base = read_trials(bench.folder.path), read_trials(bench.folder.base.path)
@@ -186,6 +186,23 @@ def test_failed_block_keeps_earlier_trials(tmp_path):
     assert all(trial.measurements["T1"].number for trial in (*head.trials, *base.trials))
 
 
+def test_one_failed_start_is_made_again(tmp_path):
+    error = BringUpFailed("simulator ended with exit code 3", details="last words")
+    bench = make_bench(tmp_path, trials=4, open_rig=failing_at({3}, error))
+    made = interleave(bench, VERSIONS, size=2, decide=CLEAR)
+    assert [len(each.trials) for each in (made.head, made.base)] == [4, 4]
+    assert not made.head.incomplete
+    assert "a start was made again: base old, block 4: simulator ended with exit code 3" in describe_turns(made)
+    assert (bench.folder.path / "blocks" / "3-base-failed").is_dir()
+
+
+def test_failed_first_start_is_not_made_again(tmp_path):
+    error = BringUpFailed("simulator ended with exit code 3")
+    bench = make_bench(tmp_path, trials=4, open_rig=failing_at({0}, error))
+    with pytest.raises(BringUpFailed, match="simulator ended"):
+        interleave(bench, VERSIONS, size=2, decide=CLEAR)
+
+
 @pytest.mark.parametrize("where", ["trial", "start"])
 def test_interrupt_keeps_earlier_trials(tmp_path, where):
     def head(index):
@@ -193,7 +210,7 @@ def test_interrupt_keeps_earlier_trials(tmp_path, where):
             raise KeyboardInterrupt
         return Motion(planning_ms=10)
 
-    changes = {"open_rig": failing_at(2, KeyboardInterrupt())} if where == "start" else {"head": head}
+    changes = {"open_rig": failing_at({2}, KeyboardInterrupt())} if where == "start" else {"head": head}
     bench = make_bench(tmp_path, trials=4, **changes)
     with pytest.raises(KeyboardInterrupt):
         interleave(bench, VERSIONS, size=2, decide=CLEAR)
@@ -211,7 +228,7 @@ def test_reason_of_an_early_end_is_in_both_records(tmp_path, where, end):
             raise end
         return Motion(planning_ms=10)
 
-    changes = {"open_rig": failing_at(2, end)} if where == "start" else {"head": head}
+    changes = {"open_rig": failing_at({2}, end)} if where == "start" else {"head": head}
     bench = make_bench(tmp_path, trials=4, **changes)
     with pytest.raises(type(end)):
         interleave(bench, VERSIONS, size=2, decide=CLEAR)
