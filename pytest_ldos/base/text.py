@@ -36,8 +36,9 @@ def one_line(text: str) -> str:
     return without_commands(visible(text).replace("\n", " ").replace("\t", " "))
 
 
-def first_line(text: str) -> str:
-    return text.partition("\n")[0]
+def without_logs(reason: str) -> str:
+    """A reason without the logs of processes that follow it, each below ``--- NAME ---``."""
+    return reason.partition("\n--- ")[0]
 
 
 def safe_lines(text: str) -> str:

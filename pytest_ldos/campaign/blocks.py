@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
-from pytest_ldos.base.text import counted, first_line
+from pytest_ldos.base.text import counted, without_logs
 from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs, usual_size_alone
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.host.interference import Interference, describe_interference
@@ -281,7 +281,7 @@ class _Session:
         except BringUpFailed as error:
             if block.role not in self.records or block.role in self.failed_starts:
                 raise
-            self.failed_starts[block.role] = reason = first_line(error.message)
+            self.failed_starts[block.role] = reason = without_logs(error.message)
             self.bench.observer.reset_again(reason)
             keep_failed_block(self.bench.folder, block.number, block.role)
             self.run_block(block)

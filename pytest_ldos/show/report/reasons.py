@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from pytest_ldos.base.text import LARGEST_EFFECT, counted, first_line, format_effect, format_quantity
+from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity, without_logs
 from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import (
@@ -187,7 +187,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     why.NoTrials: Wording(
         "no trial was made: {cause}",
         "do what the message says; `--ldos-trials` must be at least 1",
-        lambda reason: {"cause": first_line(reason.why) or "none was requested"},
+        lambda reason: {"cause": without_logs(reason.why) or "none was requested"},
     ),
     why.Distorted: Wording("{why}", "measure again without the tool that slows the stack (`--ldos-syscalls`)"),
     why.LoadNotReached: Wording(
@@ -201,7 +201,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     why.NotFinished: Wording(
         "the trials could not be finished: {why}",
         "a process died or the run was ended: read `logs/` in the run's folder",
-        lambda reason: {"why": first_line(reason.why)},
+        lambda reason: {"why": without_logs(reason.why)},
     ),
     why.BaselineUnreadable: Wording("the baseline cannot be read: {why}", f"restore the file, or {_TO_RECORD}"),
     why.CalibrationUnreadable: Wording(

@@ -9,11 +9,11 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import (
     LARGEST_EFFECT,
     counted,
-    first_line,
     format_effect,
     format_quantity,
     format_ratio,
     ns_to_ms,
+    without_logs,
 )
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline
@@ -307,7 +307,7 @@ def _describe_incomplete(section: document.Section) -> Iterator[str]:
     """Number of trials, and why there are no more, unless the reasons include it."""
     version = section.head
     if version is not None and version.incomplete:
-        cause = first_line(version.incomplete)
+        cause = without_logs(version.incomplete)
         why = "" if any(cause in reason for reason in section.reasons) else f": {cause}"
         if version.trials >= version.asked:
             yield f"no more trials could be added{why}"
