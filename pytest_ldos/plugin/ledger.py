@@ -271,10 +271,10 @@ class Ledger:
         sections = self._sections.get(item.nodeid)
         if not sections:
             return
-        from pytest_ldos.show.report import junit
         from pytest_ldos.show.report.compose import compose
+        from pytest_ldos.show.report.workflow_commands import junit_properties
 
-        properties = junit.render(compose(sections))
+        properties = junit_properties(compose(sections))
         others = [each for each in item.user_properties if each[0] not in properties]
         item.user_properties[:] = [*others, *properties.items()]
 

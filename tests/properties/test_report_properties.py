@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from pytest_ldos.show.report import html as page
-from pytest_ldos.show.report import json_text, junit, markdown, terminal
+from pytest_ldos.show.report import json_text, markdown, terminal, workflow_commands
 from pytest_ldos.show.report.document import Change, Document
 from tests.builders.reports import HOSTILE
 
@@ -57,7 +57,7 @@ DOCUMENTS = any_of(Document)
 @given(DOCUMENTS)
 def test_any_document_can_be_told_in_every_format(document):
     VALIDATOR.validate(json.loads(json_text.render(document)))
-    junit.render(document)
+    workflow_commands.junit_properties(document)
     terminal_text = terminal.render(document, width=100, color=False)
     for text in (terminal_text, terminal.render_failure(document), markdown.render(document)):
         require_tame(text)

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report import html, junit, markdown
+from pytest_ldos.show.report import html, markdown, workflow_commands
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.document import AspectReport
 from pytest_ldos.show.report.terminal import render, render_failure
@@ -56,5 +56,5 @@ def test_possibly_grown_spread_is_shown_with_the_verdict():
 def test_tested_aspects_are_shown_with_p_values(aspect):
     section = section_with(aspect, Verdict.PASSED)
     assert f"T1: {WORDS}, p = {aspect.p_value:.1g}" in describe_details(section)
-    described = junit.render(compose([section]))
+    described = workflow_commands.junit_properties(compose([section]))
     assert f"{aspect.p_value:.6g}" in {value for name, value in described.items() if name.endswith("T1.spread.p_value")}

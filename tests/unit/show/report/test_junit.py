@@ -6,13 +6,13 @@ import pytest
 from _pytest.junitxml import bin_xml_escape
 
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report import junit
 from pytest_ldos.show.report.document import Document, Section
+from pytest_ldos.show.report.workflow_commands import junit_properties
 from tests.builders.reports import HOSTILE, full_document, in_words
 
 
 def test_all_that_a_dashboard_needs():
-    properties = junit.render(full_document())
+    properties = junit_properties(full_document())
     assert properties["ldos.scenario"] == "msg_load"
     assert properties["ldos.verdict"] == "regressed"
     assert properties["ldos.successes"] == "9/10"
@@ -25,32 +25,32 @@ def test_all_that_a_dashboard_needs():
 
 
 def test_what_has_no_bound():
-    properties = junit.render(full_document())
+    properties = junit_properties(full_document())
     assert (properties["ldos.T3.ratio_low"], properties["ldos.T3.ratio_high"]) == ("0", "inf")
     assert properties["ldos.T3.mde"] == "inf"
     assert properties["ldos.T4_p99.ratio_low"] == "inf"
 
 
 def test_a_second_scenario_has_its_name_in_its_properties():
-    properties = junit.render(full_document())
+    properties = junit_properties(full_document())
     assert properties["ldos.cpu_load.verdict"] == "infra"
 
 
 def test_each_verdict_of_one_scenario_has_properties_of_its_own():
     sections = tuple(Section(scenario="arm", verdict=verdict) for verdict in Verdict)[:4]
-    properties = junit.render(Document(sections=sections))
+    properties = junit_properties(Document(sections=sections))
     names = ["ldos.verdict", "ldos.arm.verdict", "ldos.arm-3.verdict", "ldos.arm-4.verdict"]
     assert [properties[name] for name in names] == [section.verdict for section in sections]
 
 
 def test_nothing_measured():
     document = Document(sections=(Section(scenario="baseline", verdict=Verdict.INFRA),))
-    assert junit.render(document) == {"ldos.scenario": "baseline", "ldos.verdict": "infra"}
+    assert junit_properties(document) == {"ldos.scenario": "baseline", "ldos.verdict": "infra"}
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_words_make_no_xml(text):
-    for name, value in junit.render(in_words(full_document(), text)).items():
+    for name, value in junit_properties(in_words(full_document(), text)).items():
         written = f"{bin_xml_escape(name)}{bin_xml_escape(value)}"
         written.encode()
         assert "\x1b" not in written
