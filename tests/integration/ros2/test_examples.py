@@ -57,12 +57,6 @@ PLANNING = Example(
     metric="T1",
     mark="planning",
 )
-PICK = Example(
-    folder="task_constructor",
-    packages=("moveit_task_constructor_capabilities", "moveit_task_constructor_core"),
-    change=("src/pick_cell/config/pick.yaml", "cartesian_step_m: 0.01", "cartesian_step_m: 0.0005"),
-    metric="T1",
-)
 
 
 def needs(example: Example, stack: str) -> object:
@@ -77,7 +71,6 @@ def needs(example: Example, stack: str) -> object:
     [
         needs(FANUC, "a Fanuc by its MoveIt configuration"),
         needs(NAVIGATION, "Nav2 with its loopback simulator"),
-        needs(PICK, "MoveIt Task Constructor"),
         needs(PLANNING, "planning problems for MoveIt's Panda"),
     ],
 )
