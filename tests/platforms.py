@@ -41,6 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if (file := config.getoption("--platforms")) is not None:
+        if config.getoption("numprocesses", None):
+            raise pytest.UsageError("--platforms counts in one process: leave -n out")
         config.pluginmanager.register(PlatformRecord(Path(file)))
 
 
