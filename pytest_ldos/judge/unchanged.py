@@ -264,7 +264,8 @@ def keep_run(store: Path, trials: TrialSet) -> None:
         return
     folder = BaselineKey.of(trials).folder(store.with_name(KNOWN))
     moment = "".join(each for each in trials.started_at if each.isdigit())
-    write_atomically(folder / f"{moment}.json", encode_trials(trials))
+    text = encode_trials(trials)
+    write_atomically(folder / f"{moment}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json", text)
     for old in sorted(folder.glob("*.json"))[:-MOST_RUNS]:
         old.unlink(missing_ok=True)
 
