@@ -180,18 +180,19 @@ class Judged:
     @cached_property
     def parts(self) -> tuple[summary.PartsExplanation, ...]:
         """Changes by process, of each changed metric that is a sum over several processes."""
+        return () if self.base is None else tuple(summary.explain_parts(self.base, self.head, self._changed))
+
+    @property
+    def _changed(self) -> list[Metric]:
         changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
-        metrics = (metric for metric in self.head.metrics if metric.name in changed)
-        return () if self.base is None else tuple(summary.explain_parts(self.base, self.head, metrics))
+        return [metric for metric in self.head.metrics if metric.name in changed]
 
     @cached_property
     def by_case(self) -> Mapping[str, Mapping[str, float]]:
         """Changes by case, see `summary.changes_by_case`, of each changed metric."""
         if self.base is None:
             return {}
-        changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
-        metrics = [metric for metric in self.head.metrics if metric.name in changed]
-        found = {metric.name: summary.changes_by_case(self.base, self.head, metric) for metric in metrics}
+        found = {metric.name: summary.changes_by_case(self.base, self.head, metric) for metric in self._changed}
         return {name: changes for name, changes in found.items() if changes}
 
 

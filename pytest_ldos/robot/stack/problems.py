@@ -32,7 +32,7 @@ from pytest_ldos.scenario.stimuli import PlanSpec
 ALL: Final = "all"
 """Set of all problems."""
 
-_SIZES: Final[Mapping[str, int]] = {"box": 3, "sphere": 1, "cylinder": 2, "cone": 2}
+_SHAPES: Final = ("box", "sphere", "cylinder", "cone")
 _EVERYTHING: Final = {"id": "", "operation": 1}  # CollisionObject.REMOVE
 _JOINT_TOLERANCE_RAD: Final = 1e-3
 _POSITION_TOLERANCE_M: Final = 1e-3
@@ -63,14 +63,13 @@ def read_problems(spec: PlanSpec) -> CaseBook:
 
 
 def _overrides(spec: PlanSpec) -> dict[str, Any]:
-    named = {"planner_id": spec.planner, "pipeline_id": spec.pipeline}
     return {
-        "planner_id": "",
+        "planner_id": spec.planner,
         "allowed_planning_time": spec.time_limit_s,
         "num_planning_attempts": 1,
         "max_velocity_scaling_factor": 1.0,
         "max_acceleration_scaling_factor": 1.0,
-        **{key: value for key, value in named.items() if value},
+        **({"pipeline_id": spec.pipeline} if spec.pipeline else {}),
     }
 
 
@@ -157,11 +156,11 @@ def _objects(given: Any, frame: str, where: str) -> Iterator[Mapping[str, Any]]:
         raise ConfigurationError(f"{where} is {given!r}", remedy="it must be a list of objects")
     for number, each in enumerate(given, 1):
         table = as_table(each, f"{where} {number}")
-        refuse_unknown(table, {*_SIZES, "name", "position", "orientation"}, f"key in {where} {number}:")
-        shapes = [kind for kind in _SIZES if kind in table]
+        refuse_unknown(table, {*_SHAPES, "name", "position", "orientation"}, f"key in {where} {number}:")
+        shapes = [kind for kind in _SHAPES if kind in table]
         if len(shapes) != 1:
             raise ConfigurationError(
-                f"{where} {number} has {len(shapes)} shapes", remedy=f"give one of {', '.join(_SIZES)}"
+                f"{where} {number} has {len(shapes)} shapes", remedy=f"give one of {', '.join(_SHAPES)}"
             )
         pose = {"position": table.get("position", [0, 0, 0]), "orientation": table.get("orientation", [0, 0, 0, 1])}
         name = str(table.get("name", f"object {number}"))
@@ -189,7 +188,7 @@ def read_scene(file: Path, frame: str) -> list[dict[str, Any]]:
     try:
         lines = iter(file.read_text("utf-8").splitlines()[1:])  # after the scene's name
         return [*_scene_objects(lines, frame)]
-    except (OSError, ValueError, StopIteration) as error:
+    except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"{file} cannot be read as a scene: {error}", remedy="export it from MoveIt again"
         ) from None
@@ -197,7 +196,7 @@ def read_scene(file: Path, frame: str) -> list[dict[str, Any]]:
 
 def _scene_objects(lines: Iterator[str], frame: str) -> Iterator[dict[str, Any]]:
     def numbers() -> list[float]:
-        return [float(word) for word in next(lines).split()]
+        return [float(word) for word in _line(lines, "its numbers").split()]
 
     for line in lines:
         if line.strip() == ".":
@@ -211,13 +210,20 @@ def _scene_objects(lines: Iterator[str], frame: str) -> Iterator[dict[str, Any]]
             first = numbers()
         shapes = []
         for _ in range(int(first[0])):
-            kind = next(lines).strip()
-            if kind not in _SIZES:
+            kind = _line(lines, "a shape").strip()
+            if kind not in _SHAPES:
                 raise ValueError(f"object {name} has the shape {kind!r}")
             size = numbers()
             if kind in {"cylinder", "cone"}:
                 size.reverse()  # the text has radius and length, the message height and radius
             shapes.append((kind, size, {"position": numbers(), "orientation": numbers()}))
-            next(lines)  # color
+            _line(lines, "a colour")
         made = _collision_object(name, frame, shapes)
         yield made if pose is None else {**made, "pose": pose}
+
+
+def _line(lines: Iterator[str], what: str) -> str:
+    found = next(lines, None)
+    if found is None:
+        raise ValueError(f"it ends before {what}")
+    return found

@@ -75,11 +75,8 @@ class ProblemPlanner(Program):
         reasons = []
         for goal in request.goal_constraints:
             if goal.joint_constraints:
-                state = RobotState()
-                state.joint_state.name = [each.joint_name for each in goal.joint_constraints]
-                state.joint_state.position = [each.position for each in goal.joint_constraints]
-                state.is_diff = True
-                reason = self._invalid(_overlaid(request.start_state, state), request.group_name)
+                joints = {each.joint_name: each.position for each in goal.joint_constraints}
+                reason = self._invalid(_with_joints(request.start_state, joints), request.group_name)
                 reasons.append(f"its goal {reason}" if reason else "")
             elif goal.position_constraints and goal.orientation_constraints:
                 reasons.append(self._out_of_reach(request, goal))
@@ -146,7 +143,7 @@ class ProblemPlanner(Program):
         return sum(math.dist(one, other) for one, other in pairwise(places))
 
     def _set_up(self, scene: Mapping[str, Any], where: str) -> None:
-        if scene is not self._scene and scene != self._scene:
+        if scene != self._scene:
             message = fill(PlanningScene(), scene, where)
             if not self._ask(self._apply, ApplyPlanningScene.Request(scene=message)).success:
                 raise ConfigurationError(f"{where}: MoveIt does not take the scene", remedy="see the log of move_group")
@@ -159,10 +156,8 @@ class ProblemPlanner(Program):
         return call.result()
 
 
-def _overlaid(start: RobotState, goal: RobotState) -> RobotState:
-    """The start with the goal's joints."""
-    positions = dict(zip(start.joint_state.name, start.joint_state.position, strict=False))
-    positions |= dict(zip(goal.joint_state.name, goal.joint_state.position, strict=True))
+def _with_joints(start: RobotState, joints: Mapping[str, float]) -> RobotState:
+    positions = {**dict(zip(start.joint_state.name, start.joint_state.position, strict=False)), **joints}
     state = RobotState(multi_dof_joint_state=start.multi_dof_joint_state, is_diff=start.is_diff)
     state.joint_state.name, state.joint_state.position = [*positions], [*positions.values()]
     return state

@@ -166,6 +166,12 @@ def test_text_format_without_poses_of_objects(tmp_path):
     assert can["primitive_poses"] == [{"position": [0.5, 0.1, 0.2], "orientation": [0.0, 0.0, 0.0, 1.0]}]
 
 
+def test_text_format_that_is_cut_is_refused(tmp_path):
+    file = write(tmp_path, {"table.scene": WITHOUT_POSES.partition("0.5 0.1")[0]}) / "table.scene"
+    with pytest.raises(ConfigurationError, match="it ends before its numbers"):
+        read_scene(file, "world")
+
+
 def test_text_format_with_mesh_is_refused(tmp_path):
     file = write(tmp_path, {"table.scene": WITHOUT_POSES.replace("cylinder", "mesh")}) / "table.scene"
     with pytest.raises(ConfigurationError, match="shape 'mesh'"):
