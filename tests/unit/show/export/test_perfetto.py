@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import sys
 from collections import Counter
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import REACH, ErrorCode
 from pytest_ldos.show.export import perfetto as write
@@ -156,11 +158,18 @@ def test_message_rates_add_up(recorded):
 
 def test_small_pieces_make_the_same_file(recorded, monkeypatch):
     model, flow, data, _ = recorded("intra_process")
-    monkeypatch.setattr(write, "_BYTES_AT_ONCE", 4096)
-    told = []
-    assert exported(model, flow=flow, progress=lambda done, of: told.append((done, of))) == data
-    assert len(told) > 10
-    assert told[-1][0] == told[-1][1]
+    monkeypatch.setattr(write, "_EVENTS_AT_ONCE", 100)
+    shown = []
+    assert exported(model, flow=flow, progress=lambda done, of: shown.append((done, of))) == data
+    assert len(shown) > 10
+    assert shown[-1][0] == shown[-1][1]
+
+
+def test_missing_package_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "perfetto.protos.perfetto.trace", None)
+    with pytest.raises(Unavailable, match="the package perfetto") as refused:
+        exported(empty_model())
+    assert "pytest-ldos[report]" in refused.value.remedy
 
 
 def test_trials_phases_and_loops(tmp_path):
