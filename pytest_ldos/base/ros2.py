@@ -29,7 +29,7 @@ class _Event(StrEnum):
 
 
 class Ros2(_Event):
-    """Events of tracetools that are emitted or read here (`READ_ONLY`: only read)."""
+    """Events of tracetools that are emitted or read here."""
 
     RCL_INIT = "ros2:rcl_init", ("context_handle", "version")
     NODE_INIT = "ros2:rcl_node_init", ("node_handle", "rmw_handle", "node_name", "namespace")
@@ -143,19 +143,6 @@ AFTER_JAZZY: Final = frozenset(
     {Ros2.RMW_SEND_REQUEST, Ros2.RMW_TAKE_REQUEST, Ros2.RMW_SEND_RESPONSE, Ros2.RMW_TAKE_RESPONSE}
 )
 """Events of tracetools since ROS 2 Kilted."""
-
-READ_ONLY: Final = AFTER_JAZZY | {
-    Ros2.INTRA_PUBLISH,
-    Ros2.RING_BUFFER_ENQUEUE,
-    Ros2.RING_BUFFER_DEQUEUE,
-    Ros2.BUFFER_TO_IPB,
-    Ros2.IPB_TO_SUBSCRIPTION,
-    Ros2.STATE_MACHINE_INIT,
-    Ros2.LIFECYCLE_TRANSITION,
-    Ros2.LINK_PERIODIC_ASYNC,
-    Ros2.LINK_PARTIAL_SYNC,
-}
-"""Events that the analysis reads but the embedded node layer does not emit."""
 
 KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {each: each.fields for each in Kernel}
 

@@ -16,6 +16,7 @@ from docs.generate.classes import fields
 from docs.generate.marks import fixtures_of
 from docs.generate.messages import KINDS
 from docs.generate.pages import DOCS, render_pages
+from docs.generate.verdicts import MEANINGS
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.ros2 import FIELDS, KERNEL_FIELDS, LinkSpec, Marker, PathSpec
@@ -128,7 +129,9 @@ def test_every_table():
 def test_every_mark_and_fixture_and_exit_code():
     assert set(describe_marks({"baseline": "the arm alone"})) <= cells()
     assert {name for name, _ in fixtures_of(hooks) if f"\n| `{name}` | " not in TEXT} == set()
-    assert {code for code in exit_codes.MEANINGS if f"\n| {code} | " not in TEXT} == set()
+    ours = {code for name, code in vars(exit_codes).items() if name.isupper()}
+    assert ours == MEANINGS.keys()
+    assert {code for code in ours if f"\n| {code} | " not in TEXT} == set()
 
 
 def commands(command: Any, name: str) -> list[str]:

@@ -32,7 +32,6 @@ ELSEWHERE = {
     "instruments/latency/peer.py": "a process of its own, whose last words are told",
     "robot/stack/ros2/launcher.py": "a process of its own, whose last words are told",
     "record/run_directory.py": "a process of its own, whose last words are told",
-    "show/report/json_text.py": "run by developers",
     "show/export/parquet.py": "its callers are inside `writing`: they know what is written",
     "base/parquet.py": "its callers are inside `writing`: they know what is written",
     "cli/measure_commit.py": "needs no package; its main names the fault",
