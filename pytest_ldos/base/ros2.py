@@ -232,7 +232,8 @@ class LinkSpec:
     outputs: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        require(bool(self.inputs) and bool(self.outputs), f"a link of {self.node} needs inputs and outputs")
+        is_whole = all((self.node, self.inputs, self.outputs))
+        require(is_whole, f"a link of {self.node} needs inputs and outputs", remedy='node = "…", inputs = ["…"], …')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +256,7 @@ class PathSpec:
     links: tuple[LinkSpec, ...] = ()
 
     def __post_init__(self) -> None:
+        require(bool(self.name), "a path has no name", remedy='name = "…"')
         require(len(self.via) >= 2, f"path {self.name!r} needs a beginning and an end", remedy="via = [FROM, …, TO]")
         topics = sum(each.startswith("/") for each in self.via)
         phases = sum(each in set(Phase) for each in self.via)

@@ -122,7 +122,7 @@ def _by_hand(file: Path) -> Iterator[Problem]:
         if "scene" in problem:
             objects += read_scene(file.parent / str(problem["scene"]), frame)
         start = as_table(problem.get("start", table.get("start")), f"{where}, start")
-        goal = parse_goal({"name": name, **as_table(problem.get("goal"), f"{where}, goal")}, where)
+        goal = parse_goal(name, problem.get("goal"), f"{where}, goal")
         state = {"name": [*start], "position": [float(value) for value in start.values()]}
         request = {
             "group_name": str(table.get("group", "")),

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
-from pytest_ldos.base.errors import refuse_unknown
+from pytest_ldos.base.errors import require
 from pytest_ldos.base.series import Moments
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
-from pytest_ldos.robot.stack.goals import as_table, find_set, load_goal_file, parse_name, parse_sets
+from pytest_ldos.robot.stack.goals import as_table, find_set, load_goal_file, parse_sets
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 
@@ -88,6 +88,9 @@ class MessageCase:
     name: str
     message: Mapping[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        require(bool(self.name), "a goal has no name", remedy="name: near")
+
 
 _UNNAMED: Final = ScenarioSpec(name="default").goals  # default name of a scenario's set
 
@@ -124,14 +127,9 @@ def read_cases(file: Path) -> CaseBook:
     """Reads sets of messages from YAML, not checked against a type; raises `ConfigurationError` with the location."""
     table = load_goal_file(file, {"goal_sets", "reset"})
     reset = table.get("reset")
-    sets = parse_sets(table, file, _parse_case, example="corners")
+    given = parse_sets(table, file, MessageCase, example="corners")
+    sets = {name: tuple(replace(case, message=case.message or {}) for case in cases) for name, cases in given.items()}
     return CaseBook(sets, None if reset is None else as_table(reset, f"{file}: reset"))
-
-
-def _parse_case(table: Mapping[str, Any], where: str) -> MessageCase:
-    refuse_unknown(table, {"name", "message"}, f"key in {where}:")
-    name = parse_name(table, where, example="near")
-    return MessageCase(name, as_table(table.get("message", {}), f"{where}, goal {name!r}, message"))
 
 
 @dataclass(frozen=True)

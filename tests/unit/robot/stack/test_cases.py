@@ -48,7 +48,7 @@ def test_a_set_that_is_not_there_is_named(tmp_path):
     [
         ("goal_sets: {a: []}", "not a list of goals"),
         ("goal_sets: {}", "no goal set"),
-        ("goal_sets: {a: [{message: {}}]}", "without a name"),
+        ("goal_sets: {a: [{message: {}}]}", "lacks name"),
         ("goal_sets: {a: [{name: b, mesage: {}}]}", "mesage"),
         ("goal_sets: {a: [{name: b, message: 3}]}", "must be a table"),
         ("home: {}", "home"),
