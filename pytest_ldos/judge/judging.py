@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.files import PlainReader, write_atomically
+from pytest_ldos.base.files import PlainReader, RecordFormat, write_atomically
 from pytest_ldos.base.series import Better
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.judge import summary
@@ -361,9 +361,8 @@ def _why_not(lookup: store.NoBaseline | store.NotComparable | store.Unreadable) 
 
 
 JUDGED_FILE: Final = "judged.json"
-KIND: Final = "pytest-ldos judgement"
-SCHEMA_VERSION: Final = 2
 _REMEDY: Final = f"delete {JUDGED_FILE} to judge by what is stored now"
+_FORMAT: Final = RecordFormat("pytest-ldos judgement", 2, remedy=_REMEDY, again=_REMEDY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,8 +377,7 @@ class Judgement:
 
 def write_judgement(folder: ScenarioFolder, judgement: Judgement) -> None:
     """Writes a judgement next to its trials; for errors see `write_atomically`."""
-    document = {"kind": KIND, "schema": SCHEMA_VERSION, **_to_plain(judgement)}
-    write_atomically(folder.path / JUDGED_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_atomically(folder.path / JUDGED_FILE, _FORMAT.encode(_to_plain(judgement)))
 
 
 def read_judgement(folder: ScenarioFolder) -> Judgement | None:
@@ -390,27 +388,20 @@ def read_judgement(folder: ScenarioFolder) -> Judgement | None:
     try:
         if file.stat().st_size > LARGEST_RECORD:
             raise RecordUnreadable(f"{file} is larger than {LARGEST_RECORD} bytes: no run wrote it", remedy=_REMEDY)
-        document = json.loads(file.read_text("utf-8", errors="replace"))
-        if not isinstance(document, dict) or document.pop("kind", None) != KIND:
-            raise RecordUnreadable(f"{file} is not a judgement of pytest-ldos", remedy=_REMEDY)
-        if (schema := document.pop("schema", None)) != SCHEMA_VERSION:
-            expected = f"this version of pytest-ldos reads {SCHEMA_VERSION}"
-            raise RecordUnreadable(f"{file} has schema version {schema!r}, {expected}", remedy=_REMEDY)
-        reader = PlainReader(is_whole=True)  # all fields, which distinguishes the kinds of a lookup
-        reader.by_type.update(
-            {
-                TrialSet: lambda value, what: decode_trials(json.dumps(value), file),
-                Calibration: lambda value, what: decode_calibration(json.dumps(value), file),
-                Path: lambda value, what: Path(value),
-                Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
-            }
-        )
-        found: Judgement = reader.read(Judgement, document, "")
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RecordUnreadable(f"{file} is damaged ({type(error).__name__}: {error})", remedy=_REMEDY) from None
+        text = file.read_text("utf-8", errors="replace")
     except OSError as error:
         raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
-    return found
+    reader = PlainReader(is_whole=True)  # all fields, which distinguishes the kinds of a lookup
+    reader.by_type.update(
+        {
+            TrialSet: lambda value, what: decode_trials(json.dumps(value), file),
+            Calibration: lambda value, what: decode_calibration(json.dumps(value), file),
+            Path: lambda value, what: Path(value),
+            Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
+        }
+    )
+    judgement: Judgement = _FORMAT.decode(text, file, lambda values: reader.read(Judgement, values, ""))
+    return judgement
 
 
 def _to_plain(value: Any) -> Any:

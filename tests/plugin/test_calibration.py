@@ -45,7 +45,7 @@ def test_one_that_cannot_be_read_makes_it_invalid(run, baseline):
     baseline.with_name("baseline.calibration.json").write_text("{")
     result = run(*FAST, stack="noisy(2)")
     assert result.ret == exit_codes.INVALID
-    result.stdout.fnmatch_lines(["*baseline: invalid*", "*the calibration cannot be read: *is not JSON*"])
+    result.stdout.fnmatch_lines(["*baseline: invalid*", "*the calibration cannot be read: *is no JSON*"])
     assert "Traceback" not in result.stdout.str()
 
 

@@ -135,7 +135,8 @@ def test_a_report_has_no_trials(project):
     done = run_ldos("history", "import", "result.json", "--dir", "history")
     assert done.returncode == 2
     assert (
-        "is a pytest-ldos report, which has no trials to read\n  → name the trials.json of the same run" in done.stderr
+        "is a pytest-ldos report, and holds no pytest-ldos trials\n  → name the trials.json of the same run"
+        in done.stderr
     )
 
 

@@ -51,11 +51,11 @@ def test_text_and_back(metrics):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "here.json is not JSON"),
-        ("[" * 100_000, "here.json is not JSON"),
-        ("1" * 5000, "here.json is not JSON"),
-        ("[1]", "is not a calibration"),
-        ('{"kind": "pytest-ldos trials"}', "is not a calibration"),
+        ("{", "here.json is no JSON"),
+        ("[" * 100_000, "here.json is no JSON"),
+        ("1" * 5000, "here.json is no JSON"),
+        ("[1]", "holds no pytest-ldos calibration"),
+        ('{"kind": "pytest-ldos trials"}', "holds no pytest-ldos calibration"),
     ],
 )
 def test_file_that_is_not_a_calibration_is_refused(text, message):
@@ -64,7 +64,7 @@ def test_file_that_is_not_a_calibration_is_refused(text, message):
 
 
 def test_another_schema_version_is_refused():
-    with pytest.raises(RecordUnreadable, match=r"schema version 99, this is .* version 1\n.*calibrate again"):
+    with pytest.raises(RecordUnreadable, match=r"schema version 99, this version .* reads 1\n.*calibrate again"):
         decode_with(schema=SCHEMA_VERSION + 98)
 
 

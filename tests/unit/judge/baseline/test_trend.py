@@ -125,7 +125,16 @@ def test_pins_on_disk(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "x", "schema": 1}', "\x00"])
 def test_a_damaged_pin(tmp_path, text):
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(RecordUnreadable, match="is damaged"):
+    with pytest.raises(RecordUnreadable, match=r"is no JSON|holds no pytest-ldos history pin") as refused:
+        read_pin(tmp_path)
+    assert "pin again" in refused.value.remedy
+
+
+def test_a_pin_that_lacks_a_field(tmp_path):
+    write_pin(tmp_path, Pin("abc", "", "abc"))
+    file = tmp_path / FILE
+    file.write_text(file.read_text().replace('"commit"', '"comit"'))
+    with pytest.raises(RecordUnreadable, match=r"is damaged .*commit"):
         read_pin(tmp_path)
 
 
