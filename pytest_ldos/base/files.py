@@ -247,7 +247,7 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterato
         raise unwritable(place, error, needs=needs, otherwise=otherwise) from None
 
 
-def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER) -> None:
+def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER, mode: int = 0o644) -> None:
     """Writes a file atomically: a reader sees the old or the new content. For errors see `writing`."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     with writing(path, needs=len(data), otherwise=otherwise):
@@ -258,7 +258,7 @@ def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTH
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).chmod(0o644)
+            Path(name).chmod(mode)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
