@@ -87,7 +87,7 @@ class Stopwatch(Watching):
         self.trials_s += time.monotonic()
 
 
-def test_turns_cost_both_versions_trials_and_a_start_for_each_block(tmp_path):
+def test_interleaving_costs_both_versions_trials_and_a_start_per_block(tmp_path):
     """A start contains one warm-up trial. Two blocks of a version have as many as the run alone, which counts
     them with its trials; so here each block costs one more start and end, and nothing else."""
     alone, both = Stopwatch(), Stopwatch()

@@ -151,7 +151,7 @@ def whole_run_s(tmp_path_factory) -> float:
     return time.monotonic() - began
 
 
-def test_a_run_that_is_killed_leaves_nothing_and_loses_no_trial(tmp_path, whole_run_s, kills: int, kill_seed: int):
+def test_killed_run_leaves_nothing_and_loses_no_trial(tmp_path, whole_run_s, kills: int, kill_seed: int):
     chance = random.Random(kill_seed)
     made = []
     for count in range(kills):

@@ -32,7 +32,7 @@ def test_two_equal_runs_are_no_regression(base, again):
     assert result.verdict is not api.Verdict.REGRESSED
 
 
-def test_a_planner_that_takes_three_times_as_long_is_found(base, measure):
+def test_planner_three_times_slower_is_found(base, measure):
     """In one start, measured later, on a host that was not calibrated: smaller changes are not told from other times."""
     t1 = median(all_series(base.trials)["T1"].finite)
     head = measure(f"planning delayed by {DELAY * t1:.1f} ms", planning_delay_ms=DELAY * t1)

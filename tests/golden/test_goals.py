@@ -143,7 +143,7 @@ def test_latencies_are_the_clients(measured):
                 assert low <= value - expected <= high, name
 
 
-def test_each_metric_says_where_it_was_taken_or_why_not(recorded, measured):
+def test_each_metric_has_a_source_or_a_reason(recorded, measured):
     for report, found in measured:
         for name, measurement in found.measurements.items():
             assert not isinstance(measurement.value, Invalid), measurement.value
@@ -204,7 +204,7 @@ def test_probes_against_publications(golden):
         assert publications["T1"] == probes["T1"]
 
 
-def test_a_run_whose_client_left_no_markers_is_measured_by_publications(golden):
+def test_run_without_client_markers_is_measured_by_publications(golden):
     """The conductor's way: the client's stamps say which goal of the trace is which trial."""
     (report,) = reports_of("panda_baseline_1")
     rig = SimpleNamespace(
@@ -219,7 +219,7 @@ def test_a_run_whose_client_left_no_markers_is_measured_by_publications(golden):
     assert "state feedback" in measured.segments_ns
 
 
-def test_a_reduced_trace_measures_what_the_whole_one_does(golden, tmp_path):
+def test_reduced_trace_gives_the_same_metrics(golden, tmp_path):
     (report,) = reports_of("panda_baseline_1")
     whole, reduced = golden("panda_baseline_1"), reduce_trace(golden("panda_baseline_1"), tmp_path / "reduced")
     assert measure(reduced, report) == measure(whole, report)

@@ -72,7 +72,7 @@ def test_without_a_declaration_only_direct_links_are_found(golden):
     assert {topic for _, (topic, _) in found.causal} == {"/relayed", "/sync_out"}
 
 
-def test_what_has_no_partner_is_counted_by_cause(golden):
+def test_unlinked_messages_are_counted_by_cause(golden):
     """1039 events of this trace were lost, some of them publications."""
     flow = build_flow(build_execution(read_trace(golden("discarded"))))
     unmatched = len(flow.model.takes) - len(flow.transport)
@@ -82,7 +82,7 @@ def test_what_has_no_partner_is_counted_by_cause(golden):
     assert 0 < flow.without_partner[of_these] <= 93
 
 
-def test_messages_of_processes_that_began_before_the_trace_are_linked_all_the_same(golden):
+def test_messages_of_processes_older_than_the_trace_are_linked(golden):
     model = build_execution(read_trace(golden("late_start")))
     assert model.unknown == {"publishers": 1, "subscriptions": 1, "callbacks": 2}
     flow = build_flow(model)

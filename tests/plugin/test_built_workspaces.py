@@ -74,7 +74,7 @@ def test_equal_workspaces_are_one_build_and_the_verdict_names_it(run, repository
 
 
 @pytest.mark.acceptance
-def test_head_of_a_revision_is_built_from_it_and_what_is_checked_out_is_not(run, project, repository, workspace):
+def test_head_of_a_revision_is_built_from_it_not_from_the_checkout(run, project, repository, workspace):
     old = repository.git("rev-parse", "--short=12", "HEAD")
     add_package(workspace, "arm_planner", more="message(FATAL_ERROR lost)")
     repository.commit()
@@ -117,9 +117,7 @@ def test_a_base_that_does_not_compile_is_infra_with_exit_status_11(run, reposito
     )
 
 
-def test_head_is_built_where_that_is_asked_for_and_else_what_is_stale_is_named(
-    run, project, workspace, repository, monkeypatch
-):
+def test_head_is_built_on_request_and_otherwise_reported_as_stale(run, project, workspace, repository, monkeypatch):
     """Without --ldos-build, the sourced workspace is measured, and the verdict names stale packages."""
     first = run("--ldos-trials=1", "--ldos-build")
     first.stdout.fnmatch_lines(["*building head (*: package 1 of 1, arm_bringup*"])
@@ -135,9 +133,7 @@ def test_head_is_built_where_that_is_asked_for_and_else_what_is_stale_is_named(
 @pytest.mark.parametrize(
     "asked", [["--ldos-build"], ["--ldos-build", "--ldos-stack=ros2"], ["--ldos-head=HEAD", "--ldos-stack=ros2"]]
 )
-def test_a_workspace_that_is_to_be_built_without_ros_is_infra_and_no_other_stack_is_measured(
-    run, project, monkeypatch, asked
-):
+def test_workspace_without_ros_is_infra_and_no_other_stack_is_measured(run, project, monkeypatch, asked):
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     result = run("--ldos-trials=1", *asked)
     assert result.ret == 11
@@ -169,9 +165,7 @@ def test_under_load(panda_stack, ldos_loads, ldos_trials, ldos_gate):
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("is_base_whole", [False, pytest.param(True, marks=pytest.mark.acceptance)])
-def test_programs_of_a_load_are_looked_for_in_the_versions_that_were_built(
-    run, project, repository, workspace, is_base_whole
-):
+def test_load_programs_are_found_in_the_built_versions(run, project, repository, workspace, is_base_whole):
     """The workspace that holds them is sourced nowhere else."""
     project.makepyfile(test_flood="import able  # noqa\n" + FLOOD)
     if is_base_whole:

@@ -104,7 +104,7 @@ def test_a_strict_session_without_a_verdict_ends_with_12(run, way):
     result.stdout.fnmatch_lines(["*no test was judged, and this run requires a verdict*", f"*{shown}*", "*→ *-m*"])
 
 
-def test_without_strict_it_stays_as_it_is(run, monkeypatch):
+def test_without_strict_the_exit_status_is_unchanged(run, monkeypatch):
     monkeypatch.setenv("LDOS_STRICT", "no")
     result = run(test=marked("skip"))
     assert result.ret == 0
@@ -125,14 +125,14 @@ def test_without_strict_it_stays_as_it_is(run, monkeypatch):
     ],
     ids=" ".join,
 )
-def test_deselected_tests_are_not_a_fault(run, arguments):
+def test_deselected_tests_need_no_verdict(run, arguments):
     result = run(*arguments)
     assert result.ret == 0
     assert "requires a verdict" not in result.stdout.str()
 
 
 @pytest.mark.parametrize("option", ["--lf", "--sw"])
-def test_last_failures_that_are_of_other_tests_are_no_fault(run, monkeypatch, option):
+def test_last_failed_of_other_tests_is_accepted(run, monkeypatch, option):
     arguments = ("-oaddopts=", option, "test_scenario.py")
     monkeypatch.setenv("LDOS_STRICT", "no")
     assert run(*arguments, test=f"{SCENARIO}\ndef test_other():\n    assert False\n").ret != 0
@@ -165,7 +165,7 @@ def test_tests_of_workers_are_required_too(run):
     result.stdout.fnmatch_lines(["*test_scenario.py::test_reach: skipped: no arm here"])
 
 
-def test_combinations_that_were_not_asked_for_are_no_fault(run):
+def test_unrequested_combinations_need_no_verdict(run):
     test = "import pytest\n@pytest.mark.ldos_scenarios('+')\ndef test_reach(ldos_scenario):\n    ldos_scenario()\n"
     assert run(test=test).ret == 0
 
@@ -181,7 +181,7 @@ def test_reach(panda_stack, ldos_trials):
 
 
 @pytest.mark.acceptance
-def test_a_sweep_asks_for_results_and_not_for_a_verdict(run):
+def test_sweep_needs_results_but_no_verdict(run):
     assert run(test=SWEEP).ret == 0
     resumed = run("--ldos-resume", test=SWEEP)
     resumed.assert_outcomes(passed=1, skipped=2)

@@ -48,7 +48,7 @@ def test_a_slower_planner_is_red_with_exit_status_10_and_keeps_its_trace(run, re
     assert len(list(project.path.glob(".ldos/runs/*/baseline/trace/metadata"))) == 1
 
 
-def test_an_irregular_loop_is_red_too(run, record):
+def test_irregular_loop_is_red(run, record):
     record(*FAST)
     assert run(*FAST, stack="noisy(2, jitter=20.0)").ret == 10
 
@@ -102,7 +102,7 @@ def test_an_ordinary_failure_keeps_pytests_own_exit_status(run, project):
     assert both.ret == 1
 
 
-def test_a_stack_that_dies_is_red_and_the_next_scenario_runs(run, project):
+def test_dead_stack_is_red_and_the_next_scenario_runs(run, project):
     project.makepyfile(
         test_two="""
         import pytest
@@ -122,7 +122,7 @@ def test_a_stack_that_dies_is_red_and_the_next_scenario_runs(run, project):
     )
 
 
-def test_a_stack_that_does_not_start_is_infra_with_exit_status_11_and_in_every_report(project, forked, monkeypatch):
+def test_stack_that_does_not_start_is_infra_in_every_report(project, forked, monkeypatch):
     """The reports are those that the environment names."""
     monkeypatch.setenv("LDOS_REPORT", "a.md,b.json")
     project.makeconftest(
@@ -170,7 +170,7 @@ def test_unjudged_trials_are_reported(run, project):
     result.stdout.fnmatch_lines(["*never judged*ldos_gate.check*"])
 
 
-def test_a_run_without_a_commit_says_why(run, project, repository, monkeypatch):
+def test_run_without_a_commit_has_a_reason(run, project, repository, monkeypatch):
     repository.commit()
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -187,9 +187,7 @@ def test_a_run_without_a_commit_says_why(run, project, repository, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_what_the_processes_inherit_is_a_difference_and_what_belongs_to_the_tests_is_recorded(
-    run, project, monkeypatch
-):
+def test_inherited_variables_are_differences_and_withheld_ones_are_recorded(run, project, monkeypatch):
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
     monkeypatch.setenv("PYTHONTRACEMALLOC", "1")
     run(*FAST).stdout.fnmatch_lines(["*inherited by the measured processes:*GLIBC_TUNABLES glibc.malloc.arena_max=1*"])
@@ -338,7 +336,7 @@ rig.open_rig = open_rig
         pytest.param(DEAD, "no controller", id="infra"),
     ],
 )
-def test_a_foreign_load_is_named_where_nothing_could_be_judged(project, conftest, reason):
+def test_foreign_load_is_named_if_nothing_could_be_judged(project, conftest, reason):
     project.makeconftest(conftest + ALL_NAMED)
     with foreign_load(project.path) as name:
         result = project.runpytest_subprocess("--ldos-warmup=0", "--ldos-report=r.md", timeout=300)

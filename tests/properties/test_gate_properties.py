@@ -146,7 +146,7 @@ def test_an_unrelated_metric_changes_nothing_for_the_others(pair, policy, seed):
     turns=st.booleans(),
     policy=POLICIES,
 )
-def test_a_larger_change_for_the_worse_never_looks_better(seed, metric, factors, turns, policy):
+def test_larger_deterioration_never_looks_better(seed, metric, factors, turns, policy):
     """Once it is called a regression, everything worse is one."""
     base = noisy_set(seed + 1, n=10)
     found = []
@@ -161,7 +161,7 @@ def test_a_larger_change_for_the_worse_never_looks_better(seed, metric, factors,
 
 @settings(max_examples=30, deadline=None)
 @given(trials=st.sampled_from([(0, 10), (10, 0), (0, 0), (1, 1), (1, 10), (10, 1)]), seed=SEEDS, policy=POLICIES)
-def test_nothing_measured_is_never_a_pass(trials, seed, policy):
+def test_unmeasured_is_never_a_pass(trials, seed, policy):
     """No trials on one side, or one."""
 
     def of(n, seed):
@@ -174,7 +174,7 @@ def test_nothing_measured_is_never_a_pass(trials, seed, policy):
 
 @settings(max_examples=40, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, failing=st.integers(1, 10))
-def test_failing_is_never_an_improvement(pair, policy, failing):
+def test_failures_are_never_an_improvement(pair, policy, failing):
     """The same trials, some of which failed: no verdict becomes better, and nothing improved."""
     head, base = pair
     base = dataclasses.replace(base, trials=tuple(each for each in base.trials if each.succeeded))

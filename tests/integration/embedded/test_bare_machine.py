@@ -25,7 +25,7 @@ def test_no_name_is_resolved_and_every_socket_is_on_the_loopback_device(run):
     assert {address.partition(":")[0] for _, address in sockets} == {"0100007F"}
 
 
-def test_the_locale_knows_ascii_alone(run):
+def test_ascii_locale(run):
     _, said = run.call(sys.executable, "-c", "import locale; print(locale.getpreferredencoding())")
     assert said.strip() == "ANSI_X3.4-1968"
 

@@ -56,7 +56,7 @@ def test_a_disk_that_the_trace_fills(project, leaves_nothing, temporary):
         ("mkdir .ldos; mount -t tmpfs -o size=4k,nr_inodes=2 none .ldos", "No space left on device"),
     ],
 )
-def test_an_output_that_takes_nothing_from_the_beginning(project, leaves_no_process, script, said):
+def test_output_that_is_full_from_the_beginning(project, leaves_no_process, script, said):
     code, output = run_on(project, script, "--ldos-trials=1")
     assert code == exit_codes.INVALID, output
     assert "Traceback" not in output

@@ -115,7 +115,7 @@ def test_two_workers_here_take_turns(project, leaves_nothing):
     assert "[gw1]" in output
 
 
-def test_a_worker_that_ssh_reaches_gives_its_results_back(project, ssh_config, tmp_path_factory, leaves_nothing):
+def test_results_of_an_ssh_worker_are_returned(project, ssh_config, tmp_path_factory, leaves_nothing):
     """As the README has it; this machine is also the other, so both take turns."""
     project.write("test_scenario.py", SWEEP)
     there = tmp_path_factory.mktemp("there")

@@ -33,7 +33,7 @@ def await_first_cell(project: Project, sweep: subprocess.Popen) -> None:
 
 
 @pytest.mark.acceptance
-def test_killed_after_a_cell_it_goes_on(project, leaves_nothing):
+def test_sweep_killed_after_a_cell_resumes(project, leaves_nothing):
     killed = start(project)
     await_first_cell(project, killed)
     killed.kill()

@@ -162,7 +162,7 @@ def test_updates_of_controllers_and_hardware_are_measured(loop):
         assert hardware.details.keys() == {"read_cycle_ms", "write_cycle_ms"}
 
 
-def test_an_unknown_controller_is_refused_with_the_nearest(loop):
+def test_unknown_controller_is_refused_with_the_nearest_name(loop):
     loop.write("pyproject.toml", PROJECT.replace("update:hinge", "update:hing"))
     code, output = loop.run("-m", "baseline", "--ldos-trials=1")
     assert code != 0

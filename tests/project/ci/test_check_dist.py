@@ -81,14 +81,14 @@ def check(folder: Path, names: list[str], *, is_wheel: bool) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("names", "is_wheel"), [(WHEEL, True), (SDIST, False)])
-def test_what_is_whole(tmp_path, names, is_wheel):
+def test_complete_distributions_are_accepted(tmp_path, names, is_wheel):
     assert check(tmp_path, names, is_wheel=is_wheel) == (0, "")
 
 
 @pytest.mark.parametrize(
     "missing", [name for name in WHEEL if "dist-info" not in name or "entry" in name or "LICENSE" in name]
 )
-def test_a_wheel_that_lacks_something(tmp_path, missing):
+def test_incomplete_wheel_is_refused(tmp_path, missing):
     status, said = check(tmp_path, [name for name in WHEEL if name != missing], is_wheel=True)
     assert status == 1
     assert "it lacks" in said
@@ -105,7 +105,7 @@ def test_a_wheel_that_lacks_something(tmp_path, missing):
         "pytest_ldos/own.so",
     ],
 )
-def test_what_does_not_belong_in_a_wheel(tmp_path, stray):
+def test_unexpected_file_in_a_wheel(tmp_path, stray):
     """A second copy of the tracer's library, above all."""
     status, said = check(tmp_path, [*WHEEL, stray], is_wheel=True)
     assert (status, said) == (1, f"check_dist: x.whl: {stray} does not belong there\n")
@@ -127,7 +127,7 @@ def test_what_does_not_belong_in_a_wheel(tmp_path, stray):
         "examples/own_metric/conftest.py",
     ],
 )
-def test_what_does_not_belong_in_a_source_distribution(tmp_path, stray):
+def test_unexpected_file_in_a_source_distribution(tmp_path, stray):
     status, said = check(tmp_path, [*SDIST, stray], is_wheel=False)
     assert (status, said) == (1, f"check_dist: x.tar.gz: {stray} does not belong there\n")
 

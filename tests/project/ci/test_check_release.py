@@ -33,7 +33,7 @@ def check(tmp_path) -> Callable[..., tuple[int, str]]:
 @pytest.mark.parametrize(
     "changelog", ["## [Unreleased]", "## [1.2.0] - 2026-11-22", "## [Unreleased]\n\n## [1.1.0] - 2026-01-01"]
 )
-def test_what_agrees_without_a_tag(check, changelog):
+def test_matching_versions_without_a_tag(check, changelog):
     assert check(changelog) == (0, "")
 
 
@@ -58,13 +58,13 @@ def test_a_release(check):
         ("## [1.2.0] - 2026-11-22", "$(id)\n", "1.2.0", r"tag '\$\(id\)\\n' is not the version's"),
     ],
 )
-def test_what_does_not_agree(check, changelog, tag, number, says):
+def test_mismatches_are_refused(check, changelog, tag, number, says):
     status, said = check(changelog, *([tag] if tag else []), number=number)
     assert status == 1
     assert re.search(says, said), said
 
 
-def test_a_release_says_where_its_sources_are(check):
+def test_release_names_its_sources(check):
     without = URLS.replace("Source", "Home")
     assert check("## [1.2.0] - 2026-11-22", urls=without) == (0, ""), "before a release nobody knows"
     status, said = check("## [1.2.0] - 2026-11-22", "v1.2.0", urls=without)

@@ -89,7 +89,7 @@ def test_a_release_with_another_checksum_is_refused_before_anything_runs(build, 
 
 
 @needs_tools
-def test_a_release_that_is_not_there(build, tmp_path):
+def test_missing_release(build, tmp_path):
     (tmp_path / "files/urcu/rcu.tar.bz2").unlink()
     done = build()
     assert done.returncode != 0
@@ -97,7 +97,7 @@ def test_a_release_that_is_not_there(build, tmp_path):
 
 
 @pytest.mark.parametrize("absent", ["curl", "bzip2"])
-def test_what_is_needed_and_missing_is_named(tmp_path, absent):
+def test_missing_tools_are_named(tmp_path, absent):
     for name in {"curl", "bzip2"} - {absent}:
         (tmp_path / name).symlink_to("/bin/true")
     command = [shutil.which("sh"), str(SCRIPT), str(tmp_path / "prefix")]
@@ -105,7 +105,7 @@ def test_what_is_needed_and_missing_is_named(tmp_path, absent):
     assert (done.returncode, done.stderr) == (1, f"lttng-ust: {absent} is missing; install it\n")
 
 
-def test_what_is_pinned():
+def test_releases_are_pinned():
     """LTTng-UST 2.13 is the first whose library is liblttng-ust.so.1, as in Debian 12 and Ubuntu 24.04."""
     lines = SUMS.read_text("utf-8").splitlines()
     assert [re.fullmatch(r"[0-9a-f]{64}  ([\w/-]+)-\d+\.\d+\.\d+\.tar\.bz2", line)[1] for line in lines] == [

@@ -48,7 +48,7 @@ TEXT = "\n".join(PAGES.values())
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_what_the_model_says(name):
+def test_page_matches_the_model(name):
     assert (DOCS / name).read_text("utf-8") == PAGES[name], f"{name} is stale: make reference"
 
 

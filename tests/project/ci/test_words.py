@@ -87,7 +87,7 @@ def test_old_words_are_found(source, wrong):
     assert old_words(source) == wrong
 
 
-def test_the_words_are_those_of_the_list():
+def test_refused_words_are_listed_in_contributing():
     """CONTRIBUTING has a replacement for each word that is refused."""
     section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## House words")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("|")]

@@ -53,7 +53,7 @@ def may(machine, command, place):
         ("etc/ldos-lab/runner.toml", True),
     ],
 )
-def test_what_it_reads(prepared, place, is_readable):
+def test_runner_can_read_its_files(prepared, place, is_readable):
     assert (prepared.root / place).exists()
     assert may(prepared, 'cat "$1"', place) is is_readable
 
@@ -76,7 +76,7 @@ def test_what_it_reads(prepared, place, is_readable):
         "opt/ldos-runner/current/bin/Runner.Listener",
     ],
 )
-def test_what_decides_over_jobs_and_runs_them_it_cannot_change(prepared, place):
+def test_runner_cannot_change_what_decides_and_runs_jobs(prepared, place):
     assert (prepared.root / place).exists()
     assert not may(prepared, ': >>"$1"', place)
     assert not may(prepared, 'mv "$1" "$1.old"', place)
@@ -85,7 +85,7 @@ def test_what_decides_over_jobs_and_runs_them_it_cannot_change(prepared, place):
 
 
 @pytest.mark.parametrize("place", ["home", "runner/_work", "runner/_diag"])
-def test_its_own_folders_are_its_own_and_end_with_it(prepared, place):
+def test_runners_folders_are_private_and_removed_with_it(prepared, place):
     folder = prepared.root / JOB / place
     assert may(prepared, 'cd "$1" && : >.profile && mkdir x && chmod 0 x', folder)
     assert may(prepared, f'ln -s "{prepared.root}/etc" "$1/etc"', folder)

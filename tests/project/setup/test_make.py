@@ -57,7 +57,7 @@ def test_once(checkout):
     assert make(checkout) == [MEASURED]
 
 
-def test_settings_of_a_measurement_are_no_reason(checkout):
+def test_measurement_settings_are_no_reason_to_rebuild(checkout):
     with (checkout / "pyproject.toml").open("a") as file:
         file.write("\n[tool.ldos]\ntrials = 30\n\n[tool.ldos.stack.faults]\nplanning_delay_ms = 6\n")
     assert make(checkout) == [MEASURED]
@@ -71,12 +71,12 @@ def test_settings_of_a_measurement_are_no_reason(checkout):
         ('build-frontend = "build"', 'build-frontend = "pip"'),
     ],
 )
-def test_other_tables_and_comments_are_none_either(checkout, before, after):
+def test_other_tables_and_comments_are_no_reason_to_rebuild(checkout, before, after):
     edit(checkout / "pyproject.toml", before, after)
     assert make(checkout) == [MEASURED]
 
 
-def test_time_stamps_are_none(checkout):
+def test_time_stamps_are_no_reason_to_rebuild(checkout):
     """A checkout of another commit and back writes all files anew."""
     for file in checkout.rglob("*"):
         os.utime(file)
@@ -93,20 +93,20 @@ def test_time_stamps_are_none(checkout):
         ('build-dir = "build/', 'build-dir = "built/'),
     ],
 )
-def test_what_is_built_and_needed_is_a_reason(checkout, before, after):
+def test_sources_and_dependencies_are_a_reason_to_rebuild(checkout, before, after):
     edit(checkout / "pyproject.toml", before, after)
     assert make(checkout) == [ANEW, MEASURED]
     assert make(checkout) == [MEASURED]
 
 
-def test_how_it_is_built_is_one(checkout):
+def test_build_settings_are_a_reason_to_rebuild(checkout):
     for name in ("CMakeLists.txt", f"{NATIVE}/census.cpp", ".ci/setup"):
         with (checkout / name).open("a") as file:
             file.write("\n")
         assert make(checkout) == [ANEW, MEASURED]
 
 
-def test_native_sources_that_come_and_go_are_one(checkout):
+def test_added_and_removed_native_sources_are_a_reason_to_rebuild(checkout):
     (checkout / NATIVE / "a b.cpp").write_text("")
     assert make(checkout) == [ANEW, MEASURED]
     (checkout / NATIVE / "a b.cpp").rename(checkout / NATIVE / "c.cpp")
@@ -115,7 +115,7 @@ def test_native_sources_that_come_and_go_are_one(checkout):
     assert make(checkout) == [ANEW, MEASURED]
 
 
-def test_what_was_missing_is_looked_for_again(checkout):
+def test_missing_parts_are_searched_again(checkout):
     (checkout / ".venv/.missing").write_text("lttng-tools\n")
     assert make(checkout) == ["setup .venv", MEASURED]
 
@@ -128,7 +128,7 @@ def test_an_environment_of_an_earlier_version_is_made_again(checkout):
     assert make(checkout, "setup") == [ANEW]
 
 
-def test_what_a_set_up_names_as_missing(tmp_path):
+def test_setup_names_missing_parts(tmp_path):
     """All that tests and the decoder's build call, on a machine that has nothing but what every Debian has."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -144,7 +144,7 @@ def test_what_a_set_up_names_as_missing(tmp_path):
     assert "python3 is missing" in done.stderr
 
 
-def test_a_set_up_without_packages_says_whose_fault_it_was(tmp_path):
+def test_setup_without_packages_names_the_cause(tmp_path):
     """pip's own words end with "error: subprocess-exited-with-error"."""
     programs = tmp_path / "bin"
     programs.mkdir()

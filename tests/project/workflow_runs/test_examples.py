@@ -44,7 +44,7 @@ def test_a_pull_request(project):
     assert {state for state, _ in project.github.shown(head).values()} == {"success"}, run.log
 
 
-def test_a_runner_of_ones_own(project):
+def test_own_runner(project):
     before = project.scratch.head("main")
     commit = project.scratch.commit("main", {"arm.py": ""})
     project.measures(commit, said(Verdict.PASSED), said(Verdict.PASSED), base=before)

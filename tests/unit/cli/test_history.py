@@ -85,7 +85,7 @@ def test_creep_is_shown(history):
     assert abs(last["step"]) < 0.05
 
 
-def test_nothing_is_since_a_pin_where_nothing_is_pinned(history):
+def test_without_a_pin_there_is_no_change_since_one(history):
     fill(history.directory, [{"T1": 1.01**i} for i in range(30)], cv=0.01)
     shown = [ldos().stdout, ldos("--metric", "T1").stdout]
     (series,) = json.loads(ldos("--metric", "T1", "--format", "json").stdout)["series"]
@@ -103,7 +103,7 @@ def test_nothing_is_since_a_pin_where_nothing_is_pinned(history):
     assert float(rows[-1]["from_start"]) == last["from_start"] > 0.2
 
 
-def test_a_pin_and_none_have_columns_of_their_own(history):
+def test_series_with_and_without_a_pin_have_separate_columns(history):
     for name in ("baseline", "msg_load"):
         for number in range(3):
             add_run(history, number, name=name)
@@ -165,13 +165,13 @@ def test_csv(history):
     assert all(float(row["low"]) < float(row["location"]) < float(row["high"]) for row in rows)
 
 
-def test_foreign_text_is_made_visible(history):
+def test_control_characters_are_escaped(history):
     add_run(history, 0, commit="\x1b[31mred")
     assert "\x1b" not in ldos("--metric", "T1").stdout
     assert "\\x1b[31mred" in ldos("--metric", "T1").stdout
 
 
-def test_names_are_no_commands_to_the_log_of_a_workflow(history):
+def test_names_are_not_executed_as_workflow_commands(history):
     for number, name in enumerate(("::error::x", "##[error]x")):
         add_run(history, number, name=name)
     shown = ldos().stdout
@@ -353,7 +353,7 @@ def test_unreadable_files_are_not_imported(project):
 
 
 @pytest.mark.parametrize("moment", ["yesterday", "", "0001-01-01T00:00:00+14:00", 5, None])
-def test_a_record_that_began_at_no_moment_cannot_be_imported(project, moment):
+def test_record_without_a_time_cannot_be_imported(project, moment):
     run = save(project, "run", run_of(0))
     file = project / run / "baseline/trials.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"started_at": moment}))
@@ -377,7 +377,7 @@ def test_a_folder_that_cannot_be_made(project, history, place):
 # --- where there is nothing to show ---------------------------------------------------------
 
 
-def test_no_history_is_configured(project, monkeypatch):
+def test_missing_history_setting_is_reported(project, monkeypatch):
     monkeypatch.delenv("LDOS_HISTORY")
     assert "no history is configured" in refusal()
 

@@ -96,7 +96,7 @@ def test_invalid_values_are_refused_before_measuring(ldos, option, value, said):
         (["--parquet", "file"], "file cannot be written: Not a directory"),
     ],
 )
-def test_results_that_could_not_be_kept_are_refused_before_anything_is_measured(ldos, tmp_path, arguments, said):
+def test_unwritable_results_are_refused_before_measuring(ldos, tmp_path, arguments, said):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     began_s = time.monotonic()
@@ -146,7 +146,7 @@ def test_missing_shared_memory_is_reported(ldos, monkeypatch, tmp_path):
     assert "install one of these, or ask for another transport" in result.stderr
 
 
-def test_a_machine_that_cannot_pin_says_so(ldos, monkeypatch, tmp_path):
+def test_missing_cpu_pinning_is_reported(ldos, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     result = ldos(*SHORT, "--ping-cpu", str(min(os.sched_getaffinity(0))))
     assert result.exit_code == exit_codes.INVALID
@@ -154,14 +154,14 @@ def test_a_machine_that_cannot_pin_says_so(ldos, monkeypatch, tmp_path):
     assert "util-linux" in result.stderr
 
 
-def test_a_cpu_that_is_not_there_is_refused(ldos):
+def test_absent_cpu_is_refused(ldos):
     result = ldos(*SHORT, "--ping-cpu", "4000")
     assert result.exit_code == exit_codes.INVALID
     assert "CPU 4000" in result.stderr
 
 
 @pytest.mark.measures_time
-def test_a_router_that_does_not_start_is_a_note_and_the_rest_is_measured(ldos, monkeypatch, tmp_path):
+def test_failed_router_is_noted_and_the_rest_is_measured(ldos, monkeypatch, tmp_path):
     if ddsperf_library() is None:
         pytest.skip("ddsperf (cyclonedds-tools) is not installed: no library here shares memory")
     add_program(tmp_path / "bin", "iox-roudi", "echo no luck; exit 4")

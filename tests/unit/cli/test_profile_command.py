@@ -73,7 +73,7 @@ def test_significant_changes_are_listed_and_drawn(files, tmp_path):
     assert output.read_text().startswith("<svg")
 
 
-def test_profiles_without_a_common_frame_are_held_against_each_other_and_doubted(tmp_path):
+def test_profiles_without_common_frames_are_compared_with_a_warning(tmp_path):
     one, other = tmp_path / "one.folded", tmp_path / "other.folded"
     one.write_text("simulator;step 400\n")
     other.write_text("planner;plan 400\n")
@@ -84,7 +84,7 @@ def test_profiles_without_a_common_frame_are_held_against_each_other_and_doubted
     assert "no frame in common" in (tmp_path / "x.svg").read_text()
 
 
-def test_folders_hold_a_file_for_each_start(tmp_path):
+def test_folder_has_a_file_for_each_start(tmp_path):
     for version in ("base", "head"):
         (tmp_path / version).mkdir()
         for start in (1, 2, 3):
@@ -107,7 +107,7 @@ def test_unreadable_and_unwritable_files_are_refused(files, tmp_path):
     assert ProfilingFailed.__doc__
 
 
-def test_names_reach_no_terminal_as_they_are(tmp_path):
+def test_names_are_escaped_on_the_terminal(tmp_path):
     file = tmp_path / "x.folded"
     file.write_text("p;\x1b]0;owned 10\n")
     assert "\x1b" not in run("show", file)

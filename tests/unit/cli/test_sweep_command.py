@@ -73,7 +73,7 @@ def test_grid_is_measured_with_progress_and_shown(ldos, stack, tmp_path):
     assert not list(tmp_path.glob(".ldos/runs/*/*")), "what a start left is gone"
 
 
-def test_interrupted_it_goes_on_with_the_same_command(ldos, stack):
+def test_interrupted_sweep_resumes_with_the_same_command(ldos, stack):
     stack({3: KeyboardInterrupt()})
     first = ldos(*FOUR)
     assert first.exit_code == 130
@@ -123,7 +123,7 @@ def test_a_damaged_start_is_set_aside_and_measured_again(ldos, stack, tmp_path):
     assert f"{damaged.name}.damaged" in second.stderr
 
 
-def test_a_finished_one_is_shown_even_while_somebody_measures(ldos, stack):
+def test_finished_sweep_is_shown_during_another_measurement(ldos, stack):
     stack()
     first = ldos(*FOUR)
     starts = stack()
@@ -136,7 +136,7 @@ def test_a_finished_one_is_shown_even_while_somebody_measures(ldos, stack):
     assert len(starts) == 4
 
 
-def test_a_machine_that_is_busy(ldos, stack):
+def test_busy_machine_is_refused(ldos, stack):
     stack()
     with measuring_lock():
         result = ldos(*FOUR)
@@ -208,7 +208,7 @@ def test_the_scenario_and_its_load(ldos, stack, monkeypatch):
     assert "too little" in result.stderr
 
 
-def test_own_metrics_are_taken(ldos, stack, tmp_path):
+def test_own_metrics_are_accepted(ldos, stack, tmp_path):
     stack()
     (tmp_path / "mine.py").write_text(
         "def pytest_ldos_metrics():\n"
@@ -259,5 +259,5 @@ def test_invalid_axes_are_refused_before_starting(ldos, stack, tmp_path, argumen
     assert not (tmp_path / ".ldos").exists()
 
 
-def test_values_with_commas_of_their_own():
+def test_values_that_contain_commas():
     assert starts.parse_axis("cpu_limit.cpus=0;0,1").values == ("0", "0,1")

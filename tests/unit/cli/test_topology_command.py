@@ -85,7 +85,7 @@ def test_invalid_values_are_refused_before_starting(ldos, arguments, words):
         ldos(*arguments)
 
 
-def test_more_processes_than_can_meet_are_refused(ldos, tmp_path):
+def test_too_many_processes_are_refused(ldos, tmp_path):
     made = {"nodes": [*TWO["nodes"], {"node_name": "idle", "number": 100}]}
     (tmp_path / "many.json").write_text(text_of(made))
     with pytest.raises(ConfigurationError, match="has 102 nodes, and at most 60 processes can meet"):
@@ -137,7 +137,7 @@ def test_sender_that_misses_its_period_is_reported(ldos, tmp_path):
     assert "messages were not sent as often as declared: talker on /counts sent " in result.output
 
 
-def test_results_that_could_not_be_kept_are_refused_first(ldos, tmp_path):
+def test_unwritable_results_are_refused_first(ldos, tmp_path):
     (tmp_path / "file").write_text("")
     for option, said in (("--log", "log"), ("--output", "x.html"), ("--parquet", "tables"), ("--record", "r.json")):
         with pytest.raises(ConfigurationError, match="cannot be written: Not a directory") as caught:
@@ -145,7 +145,7 @@ def test_results_that_could_not_be_kept_are_refused_first(ldos, tmp_path):
         assert caught.value.remedy
 
 
-def test_rclcpp_where_ros_2_is_not(ldos, monkeypatch):
+def test_rclcpp_without_ros_2(ldos, monkeypatch):
     for name in ("AMENT_PREFIX_PATH", "ROS_DISTRO"):
         monkeypatch.delenv(name, raising=False)
     result = ldos("two.json", "--layer", "ros2")

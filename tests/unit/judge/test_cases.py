@@ -31,7 +31,7 @@ def test_case_of_one_version_is_left_out():
     }
 
 
-def test_single_case_says_nothing_more():
+def test_single_case_is_not_broken_down():
     assert changes_by_case(run(near=10.0), run(near=15.0), T1) == {}
 
 

@@ -40,7 +40,7 @@ def test_a_path_replaces_the_built_in_one_of_its_name():
 
 
 @pytest.mark.parametrize("tables", [{"name": "x"}, "x", 3, [PATH, "x"], [[PATH]]])
-def test_what_is_no_list_of_tables(tables):
+def test_value_that_is_not_a_list_of_tables(tables):
     with pytest.raises(ConfigurationError, match=r"paths must be tables\n.*\[\[tool.ldos.paths\]\]"):
         parse_paths(tables)
 
@@ -110,6 +110,6 @@ def test_two_paths_of_one_name():
         parse_paths([PATH, PATH | {"via": ["/b", "/out"]}])
 
 
-def test_the_built_in_paths_are_what_the_design_says():
+def test_built_in_paths_match_the_design():
     deadlines = {path.name: path.deadline_ms for path in BUILT_IN_PATHS}
     assert deadlines == {"planning": 5000, "state feedback": 10, "execution": None, "goal": None}

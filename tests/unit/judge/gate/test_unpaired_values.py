@@ -18,7 +18,7 @@ def in_turns(seed, *, failed):
     return dataclasses.replace(noisy_set(seed, n=10), session="one", trials=blocked)
 
 
-def test_it_is_left_out_and_the_others_are_compared():
+def test_unpaired_value_is_left_out_and_the_others_are_compared():
     result = decide(in_turns(1, failed=0), in_turns(2, failed=9), Policy())
     assert result.comparison("T2x") is None
     assert result.comparison("T1") is not None

@@ -37,7 +37,7 @@ def test_the_only_set_is_the_default_one(tmp_path):
     assert single_case("window").cases("reach")[0].name == "window"
 
 
-def test_a_set_that_is_not_there_is_named(tmp_path):
+def test_missing_set_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match="no goal set 'edges'") as caught:
         read_cases(written(tmp_path, FILE)).cases("edges")
     assert "corners" in caught.value.remedy
@@ -55,6 +55,6 @@ def test_a_set_that_is_not_there_is_named(tmp_path):
         ("{", "not YAML"),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_place(tmp_path, text, message):
+def test_invalid_file_is_refused_with_the_place(tmp_path, text, message):
     with pytest.raises(ConfigurationError, match=message):
         read_cases(written(tmp_path, text))

@@ -46,7 +46,7 @@ def test_many_messages_at_once(wanted):
     assert found == wanted
 
 
-def test_a_message_that_is_not_present_is_nothing():
+def test_absent_message_is_empty():
     inner = wire.varint_field(TrackEvent.TYPE, np.array([1, 2, 3]))
     event = wire.message_field(Packet.TRACK_EVENT, inner, present=np.array([True, False, True]))
     packets = read(wire.encoded(wire.message_field(TRACE_PACKET, event)))
@@ -60,7 +60,7 @@ def test_single_messages(uuid, name):
     assert (packet.track_descriptor.uuid, packet.track_descriptor.name) == (uuid, name)
 
 
-def test_text_that_utf8_cannot_hold_stays_readable():
+def test_text_invalid_in_utf8_stays_readable():
     (packet,) = read(
         wire.message(TRACE_PACKET, wire.message(Packet.TRACK_DESCRIPTOR, wire.text(Track.NAME, "a\ud800b")))
     )

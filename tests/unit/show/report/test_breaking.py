@@ -28,7 +28,7 @@ def test_the_answer_is_one_sentence(broken):
     )
 
 
-def test_a_terminal_shows_the_answer_then_the_levels_then_the_cause(broken):
+def test_terminal_shows_result_levels_and_cause(broken):
     lines = lines_of(render_breaking_as(broken, Format.TERMINAL, width=110))
     assert lines[0].startswith("baseline breaks at stack.faults.planning_delay_ms = ")
     assert "where the estimate comes from: middle of the interval" in lines
@@ -65,7 +65,7 @@ def test_limits_break_downwards(tmp_path):
     assert "does not break down to stack.faults.planning_delay_ms = 1 ms" in answer(nothing)
 
 
-def test_a_load_out_of_reach_is_no_threshold_either(tmp_path):
+def test_unreachable_load_is_no_threshold(tmp_path):
     found = search(MadeUpStack(reaches=50), tmp_path)
     text = render_breaking_as(found, Format.TERMINAL, width=110)
     assert "baseline holds up to " in text
@@ -102,7 +102,7 @@ def test_inconclusive_search_is_reported(tmp_path):
     assert "could not be decided: whether fewer than 50 % of trials succeed" in answer(found)
 
 
-def test_programs_get_everything(broken):
+def test_json_has_everything(broken):
     document = json.loads(render_breaking_as(broken, Format.JSON))
     assert (document["schema"], document["finding"], document["scenario"]) == (1, "breaks", "baseline")
     assert document["holds"] < document["estimate"] < document["breaks"]
@@ -142,7 +142,7 @@ def test_controller_text_is_escaped(hostile):
     [(1280, False), pytest.param(380, True, marks=pytest.mark.acceptance)],
     ids=["wide, light", "narrow, dark"],
 )
-def test_a_browser_shows_it(hostile, tmp_path, width, dark):
+def test_page_works_in_a_browser(hostile, tmp_path, width, dark):
     probe = (
         f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
         f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "points": document.querySelectorAll("svg .point path").length, '

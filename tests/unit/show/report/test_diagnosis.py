@@ -15,7 +15,7 @@ FINDINGS = [
 ]
 
 
-def test_a_row_a_finding_and_the_remedies_below():
+def test_each_finding_has_a_row_and_remedies_follow():
     assert render_diagnosis(FINDINGS, width=100, color=False).splitlines() == [
         "  status   check        finding",
         "  ok       disk         9.0 GiB free",
@@ -36,7 +36,7 @@ def test_good_finding_may_have_a_remedy():
     assert text.splitlines()[3:5] == ["possible, too", "  disk → prune"]
 
 
-def test_texts_are_broken_and_remedies_are_not():
+def test_texts_wrap_and_remedies_do_not():
     remedy = "sudo apt-get install " + "package " * 20
     lines = render_diagnosis([warning("x", "word " * 30, remedy)], width=80, color=False).splitlines()
     assert lines[2].startswith("                  word")
@@ -54,7 +54,7 @@ def test_nothing_is_wrong():
     assert render_diagnosis(FINDINGS[:1], width=100, color=False).endswith("\nnothing is wrong\n")
 
 
-def test_json_says_the_same():
+def test_json_has_the_same_content():
     document = json.loads(render_diagnosis_json(FINDINGS, stack="ros2"))
     assert (document["schema"], document["stack"], document["status"]) == (1, "ros2", "error")
     assert [each["status"] for each in document["findings"]] == ["ok", "warning", "error"]
@@ -62,7 +62,7 @@ def test_json_says_the_same():
     assert document["findings"][2]["fix"] is None
 
 
-def test_names_that_others_chose_reach_no_terminal_as_they_are():
+def test_foreign_names_are_escaped_on_the_terminal():
     text = render_diagnosis([warning("x", "a\x1b[31mb [bold]c", "d\x07")], width=100, color=True)
     assert "\\x1b[31mb [bold]c" in text
     assert "\x07" not in text

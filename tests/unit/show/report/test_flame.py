@@ -101,7 +101,7 @@ def test_equal_versions_have_no_colour_and_noise_is_described():
     assert list(describe_changes(difference)) == ["no frame's share changed significantly"]
 
 
-def test_vanished_frames_are_seen():
+def test_removed_frames_are_drawn():
     difference = compare_profiles([FoldedStacks({("old",): 400})], [FoldedStacks({("new",): 400})])
     frames = frames_of(draw_difference(difference, title="it"))
     found = {said.split(":")[0]: group for said, group in frames.items()}

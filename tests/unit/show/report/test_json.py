@@ -30,7 +30,7 @@ def test_published_schema_matches_the_types():
     assert schema.FILE.read_text("utf-8") == schema.render_schema()
 
 
-def test_the_schema_is_one():
+def test_published_schema_is_a_valid_schema():
     Draft202012Validator.check_schema(json.loads(json_text.FILE.read_text("utf-8")))
 
 

@@ -73,7 +73,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, list[str], str]:
     return process.returncode, output.splitlines(), errors
 
 
-def test_what_is_installed(installed):
+def test_installed_files(installed):
     library = installed / "usr/local/lib/ldos-lab"
     assert sorted(file.name for file in library.iterdir() if file.stem != "hurried") == [
         "job-started.pyz",
@@ -85,7 +85,7 @@ def test_what_is_installed(installed):
     assert (installed / "etc/ldos-lab/runner.toml").stat().st_mode & 0o777 == 0o644
 
 
-def test_what_is_to_be_set_is_what_our_service_sets(tmp_path):
+def test_required_variables_are_those_of_the_service(tmp_path):
     done = subprocess.run(["sh", INSTALL, tmp_path], check=True, capture_output=True, text=True)
     told = [line.replace(str(tmp_path), "") for line in done.stdout.splitlines() if line.startswith("Environment=")]
     service = INSTALL.with_name("ldos-job@.service").read_text("utf-8").splitlines()
@@ -93,7 +93,7 @@ def test_what_is_to_be_set_is_what_our_service_sets(tmp_path):
     assert len(told) == 3
 
 
-def test_it_needs_nothing_but_python():
+def test_hook_needs_only_python():
     """What root installs is to be read by root, whole."""
     for file in INSTALL.parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -102,7 +102,7 @@ def test_it_needs_nothing_but_python():
             assert {str(name).partition(".")[0] for name in names} <= {*sys.stdlib_module_names, "lab"}, file
 
 
-def test_what_root_has_filled_in_stays(installed):
+def test_existing_allow_list_is_kept(installed):
     file = installed / "etc/ldos-lab/runner.toml"
     file.write_text("mine", "utf-8")
     subprocess.run(["sh", INSTALL, installed], check=True, capture_output=True)
@@ -194,13 +194,13 @@ def await_child(pid: int) -> int:
 
 
 @ONLY_ROOT
-def test_whatever_the_worker_is_called_a_refusal_ends_it(worker):
+def test_refusal_ends_a_worker_of_any_name(worker):
     status, lines, _ = ended(worker(fork_pull_request(), name="dotnet"))
     assert (status, len(lines)) == (-signal.SIGKILL, 1)
 
 
 @ONLY_ROOT
-def test_who_tries_it_by_hand_keeps_their_shell(worker):
+def test_manual_call_does_not_end_the_shell(worker):
     status, lines, errors = ended(worker(fork_pull_request().changed(GITHUB_ACTIONS=None), name="bash"))
     assert status == 0
     assert lines[1:] == ["hook ended with 1", "a step with if: always() ran"]

@@ -30,12 +30,12 @@ OTHER = "5b" * 20
 @pytest.mark.parametrize(
     "started", [push(), merge_group(), dispatch(), nightly()], ids=["push", "queue", "hand", "night"]
 )
-def test_what_is_allowed_begins(refusal, started):
+def test_permitted_job_begins(refusal, started):
     assert refusal(started) == ""
 
 
 @pytest.mark.parametrize("event", ["pull_request", "pull_request_review", "pull_request_review_comment"])
-def test_a_pull_request_whose_workflow_is_its_own_does_not(refusal, event):
+def test_pull_request_with_its_own_workflow_is_refused(refusal, event):
     started = fork_pull_request().changed(GITHUB_EVENT_NAME=event)
     assert refusal(started) == "GITHUB_HEAD_REF is set: this job belongs to a pull request"
     without = started.changed(GITHUB_HEAD_REF="", GITHUB_BASE_REF="")
@@ -43,7 +43,7 @@ def test_a_pull_request_whose_workflow_is_its_own_does_not(refusal, event):
 
 
 @pytest.mark.parametrize("started", [workflow_run(), schedule()], ids=["run", "clock"])
-def test_what_runs_on_the_main_branch_for_a_stranger_or_a_clock_does_not(refusal, started):
+def test_main_branch_job_of_an_unknown_user_or_schedule_is_refused(refusal, started):
     """To the runner, all of these have the main branch, its workflow and its rights."""
     assert refusal(started) == f"no job of the event '{started.variables['GITHUB_EVENT_NAME']}' may run here"
     for event in EVENTS:
@@ -54,7 +54,7 @@ ALLOWED = [push(), merge_group(), dispatch(), pull_request_target(), maintainers
 
 
 @pytest.mark.parametrize("started", ALLOWED, ids=EVENTS)
-def test_an_event_by_the_name_of_another_does_not(refusal, started):
+def test_event_with_another_events_name_is_refused(refusal, started):
     named = started.variables["GITHUB_EVENT_NAME"]
     assert refusal(started) == ""
     for event in {*EVENTS} - {named}:
@@ -74,7 +74,7 @@ def test_an_event_by_the_name_of_another_does_not(refusal, started):
     ],
 )
 @pytest.mark.parametrize("started", ALLOWED, ids=EVENTS)
-def test_no_other_event_does_even_where_all_else_is_as_it_should_be(refusal, started, event):
+def test_other_events_are_refused(refusal, started, event):
     without = started.changed(GITHUB_EVENT_NAME=event, GITHUB_HEAD_REF="", GITHUB_BASE_REF="")
     assert refusal(without) == f"no job of the event '{event}' may run here"
 
@@ -100,7 +100,7 @@ def test_no_other_event_does_even_where_all_else_is_as_it_should_be(refusal, sta
         (push().changed(GITHUB_SERVER_URL="https://evil.example"), "the job comes from 'https\\x3a//evil.example'"),
     ],
 )
-def test_another_repository_does_not(refusal, started, reason):
+def test_another_repository_is_refused(refusal, started, reason):
     assert refusal(started).startswith(reason)
 
 
@@ -117,14 +117,14 @@ def test_another_repository_does_not(refusal, started, reason):
         (merge_group().changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/baseline.yml@{QUEUED}"), "base"),
     ],
 )
-def test_another_workflow_does_not(refusal, started, shown):
+def test_another_workflow_is_refused(refusal, started, shown):
     reason = refusal(started)
     assert reason.startswith("the workflow '")
     assert reason.endswith("' is not allowed")
     assert shown in reason
 
 
-def test_a_workflow_of_another_commit_does_not(refusal):
+def test_workflow_of_another_commit_is_refused(refusal):
     assert "from another commit" in refusal(push().changed(GITHUB_WORKFLOW_SHA=OTHER))
 
 
@@ -152,7 +152,7 @@ def test_a_workflow_of_another_commit_does_not(refusal):
         ),
     ],
 )
-def test_a_push_that_is_not_what_it_says(refusal, started, reason):
+def test_inconsistent_push_is_refused(refusal, started, reason):
     assert refusal(started).startswith(reason)
 
 
@@ -182,7 +182,7 @@ def test_a_push_that_is_not_what_it_says(refusal, started, reason):
         ),
     ],
 )
-def test_a_merge_group_that_is_not_what_it_says(refusal, started, reason):
+def test_inconsistent_merge_group_is_refused(refusal, started, reason):
     assert refusal(started).startswith(reason)
 
 
@@ -204,12 +204,12 @@ def test_a_merge_group_that_is_not_what_it_says(refusal, started, reason):
         "０" * 40,
     ],
 )
-def test_a_start_by_hand_needs_a_whole_commit(refusal, sha):
+def test_manual_start_needs_a_full_commit(refusal, sha):
     assert refusal(dispatch().changed({"inputs.sha": sha})).startswith("no commit was named")
 
 
 @pytest.mark.parametrize("inputs", [None, {}, [], "sha"])
-def test_a_start_by_hand_without_inputs(refusal, inputs):
+def test_manual_start_without_inputs(refusal, inputs):
     assert refusal(dispatch().changed({"inputs": inputs})).startswith("no commit was named")
 
 
@@ -234,7 +234,7 @@ def test_a_start_by_hand_without_inputs(refusal, inputs):
         ),
     ],
 )
-def test_a_start_by_hand_that_is_not_what_it_says(refusal, started, reason):
+def test_inconsistent_manual_start_is_refused(refusal, started, reason):
     assert refusal(started).startswith(reason)
 
 
@@ -256,12 +256,12 @@ EVIL = "e5" * 20
         ),
     ],
 )
-def test_a_start_by_everybody_names_no_code_of_its_own(refusal, started, reason):
+def test_start_open_to_everybody_cannot_choose_code(refusal, started, reason):
     """Whoever may push a branch may push a workflow that starts others as GitHub's bot."""
     assert refusal(started).startswith(reason)
 
 
-def test_a_maintainer_may_not_start_a_foreign_commit_where_only_the_branchs_own_may(refusal):
+def test_foreign_commit_is_refused_if_only_the_branchs_are_allowed(refusal):
     started = nightly().changed(
         {"inputs.sha": EVIL, "sender.login": "maintainer"},
         GITHUB_ACTOR="maintainer",
@@ -271,12 +271,12 @@ def test_a_maintainer_may_not_start_a_foreign_commit_where_only_the_branchs_own_
     assert NIGHT in started.variables["GITHUB_WORKFLOW_REF"]
 
 
-def test_a_repository_that_was_renamed_is_named_anew_in_the_allow_list_first(refusal):
+def test_renamed_repository_needs_a_new_entry(refusal):
     started = push().changed({"repository.full_name": "arm-makers/limb"}, GITHUB_REPOSITORY="arm-makers/limb")
     assert refusal(started) == "the repository 'arm-makers/limb' is not allowed"
 
 
-def test_a_workflow_of_another_repository_that_calls_ours_does_not(refusal):
+def test_call_from_another_repository_is_refused(refusal):
     """What is called does not count: the one that was started is the stranger's."""
     own = ".github/workflows/own.yml"
     started = push().changed(
@@ -289,7 +289,7 @@ def test_a_workflow_of_another_repository_that_calls_ours_does_not(refusal):
     assert refusal(started) == "the repository 'stranger/arm' is not allowed"
 
 
-def test_a_workflow_of_ours_that_calls_the_gate_does_not(refusal):
+def test_call_from_another_own_workflow_is_refused(refusal):
     """As where somebody adds one that calls an allowed one with words of their own."""
     started = push().changed(
         GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/sly.yml@{MAIN}",
@@ -315,7 +315,7 @@ def test_a_workflow_of_ours_that_calls_the_gate_does_not(refusal):
         "HEAD",
     ],
 )
-def test_a_ref_that_is_nearly_the_one_does_not(refusal, ref):
+def test_similar_ref_is_refused(refusal, ref):
     started = push().changed({"ref": ref}, GITHUB_REF=ref, GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{ref}")
     reason = refusal(started)
     assert reason.startswith("the branch '")
@@ -331,7 +331,7 @@ def test_a_branch_that_was_deleted_has_no_commit(refusal):
     assert refusal(started) == "the push deleted its branch"
 
 
-def test_the_queues_branch_pushed_by_hand_does_not(refusal):
+def test_manually_pushed_queue_branch_is_refused(refusal):
     started = push().changed({"ref": QUEUED}, GITHUB_REF=QUEUED, GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{QUEUED}")
     assert "is not allowed for the event push" in refusal(started)
 
@@ -352,14 +352,14 @@ NEEDED = (
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_nothing_is_supposed_of_what_is_missing(refusal, name):
+def test_missing_values_are_refused(refusal, name):
     assert refusal(push().changed(**{name: None})) == f"{name} is not set"
     assert refusal(push().changed(**{name: ""})) == f"{name} is not set"
 
 
 @pytest.mark.parametrize("name", NEEDED)
 @pytest.mark.parametrize("value", ["x\n::error::y", "x" * 1001, "\x1b[2J", "é", "\udcff", " ", "a  b"])
-def test_what_no_variable_can_be(refusal, name, value):
+def test_impossible_variables_are_refused(refusal, name, value):
     reason = refusal(push().changed(**{name: value}))
     assert reason.startswith(f"{name} cannot be '")
     assert reason.isascii()
@@ -377,5 +377,5 @@ def test_what_no_variable_can_be(refusal, name, value):
         ("GITHUB_REPOSITORY_ID", "-1"),
     ],
 )
-def test_what_is_not_of_a_variables_form(refusal, name, value):
+def test_malformed_variables_are_refused(refusal, name, value):
     assert refusal(push().changed(**{name: value})) == f"{name} cannot be '{value}'"

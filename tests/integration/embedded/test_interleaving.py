@@ -64,7 +64,7 @@ def test_both_versions_ran_each_from_its_own_environment(run):
     assert run.said_by("head") == [False]
 
 
-def test_both_were_measured_on_the_same_plans(run):
+def test_both_versions_measured_the_same_plans(run):
     head, base = read_trials(run.folder), read_trials(run.folder / "base")
     assert [trial.block for trial in base.trials] == [0]
     assert [trial.block for trial in head.trials] == [1]
@@ -75,7 +75,7 @@ def test_both_were_measured_on_the_same_plans(run):
     assert [name for name, *_ in find_differences(head.fingerprint, base.fingerprint)] == ["pytest-ldos"]
 
 
-def test_the_verdict_is_of_both(run):
+def test_verdict_compares_both_versions(run):
     assert run.code == 0, run.output
     assert "interleaved with 1 trial of base ./other; 2 stack starts in" in run.output
 

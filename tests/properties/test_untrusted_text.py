@@ -85,19 +85,19 @@ LONG = {
     [pytest.param(each, marks=pytest.mark.acceptance) if name_of(each) in LONG else each for each in SHOWN],
     ids=name_of,
 )
-def test_harmful_words_do_nothing_in(render):
+def test_hostile_text_is_harmless_in(render):
     for word in HARMFUL:
         check_shown(render, word)
 
 
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from([*SHOWN]), st.text(max_size=20))
-def test_nor_does_any_word(render, word):
+def test_any_text_is_harmless(render, word):
     check_shown(render, word)
 
 
 @pytest.mark.parametrize("render", AS_JSON, ids=name_of)
-def test_data_has_the_words_as_they_are_and_is_no_command(render):
+def test_data_keeps_text_and_contains_no_command(render):
     for word in HARMFUL:
         text = AS_JSON[render](word.__add__)
         assert text.isascii()
@@ -123,7 +123,7 @@ PARTS = {
 """What others are made of, or call by the format that is asked for."""
 
 
-def test_every_renderer_is_among_them():
+def test_every_renderer_is_tested():
     assert {name_of(each) for each in SHOWN} >= LONG
     assert {name_of(each) for each in rendering_functions()} == PARTS | {name_of(each) for each in (*SHOWN, *AS_JSON)}
 
@@ -146,11 +146,11 @@ def modules_below(folder: Path):
     return {file.relative_to(PACKAGE).as_posix(): file for file in folder.rglob("*.py")}
 
 
-def test_who_says_that_a_text_can_be_shown():
+def test_rendered_text_is_created_only_in_known_modules():
     assert {name for name, file in modules_below(PACKAGE).items() if "Rendered" in calls(file, ast.Name)} == MAKERS
 
 
-def test_what_pytest_shows_is_handed_over_in_one_place():
+def test_text_reaches_pytest_in_one_module():
     """Ways out that are functions or classes, the linter bans elsewhere; these are methods."""
     ways_out = {"write_line", "write_sep", "section", "add_report_section"}
     plugin = modules_below(PACKAGE / "plugin")
@@ -161,7 +161,7 @@ ERRORS = [each for each in vars(errors).values() if inspect.isclass(each) and is
 
 
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
-def test_errors_are_tame_from_the_beginning(kind):
+def test_error_messages_are_escaped_on_creation(kind):
     for word in HARMFUL:
         is_of_a_trace = kind is errors.TraceUnreadable
         given = {"remedy": word} if is_of_a_trace else {"remedy": word, "details": f"{word}\nlast line"}
@@ -174,7 +174,7 @@ def test_errors_are_tame_from_the_beginning(kind):
 
 
 @pytest.mark.parametrize("hand_over", [messages.fail_with, messages.skip_with, messages.end_session])
-def test_what_ends_a_test_or_the_session_is_tame(hand_over):
+def test_messages_that_end_a_test_or_session_are_escaped(hand_over):
     for word in HARMFUL:
         with pytest.raises(BaseException) as caught:  # noqa: PT011 - of pytest, each of another kind
             hand_over(word)
@@ -182,7 +182,7 @@ def test_what_ends_a_test_or_the_session_is_tame(hand_over):
         assert not COMMAND.findall(str(caught.value))
 
 
-def test_what_refuses_and_warns_is_tame():
+def test_refusals_and_warnings_are_escaped():
     for word in HARMFUL:
         with pytest.warns(pytest.PytestWarning) as warned:
             messages.warn_of(word)
@@ -191,7 +191,7 @@ def test_what_refuses_and_warns_is_tame():
             assert not COMMAND.findall(str(text))
 
 
-def test_what_commands_say_is_tame(capsys):
+def test_output_of_commands_is_escaped(capsys):
     for word in HARMFUL:
         say(word)
         say(word, err=True)

@@ -33,7 +33,7 @@ def test_a_folder_elsewhere_of_a_real_run(run, project, elsewhere):
     assert not list(elsewhere.iterdir())
 
 
-def test_in_the_environment_too(run, elsewhere, monkeypatch):
+def test_path_elsewhere_in_the_environment(run, elsewhere, monkeypatch):
     monkeypatch.setenv("PYTEST_ADDOPTS", f"-p no:hypothesispytest --ldos-output {elsewhere}")
     assert run(*FEW).ret == 4
 
@@ -62,7 +62,7 @@ def test_above_the_project(pytester):
         pytest.param(("test_scenario.py::test_reach",), marks=pytest.mark.acceptance),
     ],
 )
-def test_a_place_in_the_project_does_no_harm(run, project, others):
+def test_path_within_the_project_is_accepted(run, project, others):
     """So the second of two runs with the same arguments is like the first."""
     for _ in range(2):
         result = run(*FEW, "--ldos-output", "kept", "--ldos-report", "kept/r.md", *others)
@@ -82,14 +82,14 @@ def test_a_place_in_the_project_does_no_harm(run, project, others):
         ("--ldos-goals", "x" * 5000),
     ],
 )
-def test_the_root_that_pytest_finds_all_the_same(pytester, elsewhere, arguments):
+def test_root_that_pytest_finds_anyway_is_accepted(pytester, elsewhere, arguments):
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
     pytester.makepyfile(test_scenario="")
     config = pytester.parseconfig(*(each.format(elsewhere) for each in arguments))
     assert config.rootpath == pytester.path
 
 
-def test_what_addopts_of_the_settings_have_is_read_too_late_to_do_harm(run, project, elsewhere):
+def test_addopts_of_the_settings_are_accepted(run, project, elsewhere):
     project.makepyprojecttoml(f"[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider --ldos-output {elsewhere}'\n")
     assert run(*FEW).ret == 0
     assert list(elsewhere.glob("runs/*/baseline/trials.json"))

@@ -31,7 +31,7 @@ def script(name: str) -> str:
     return f"cd ~; ({ATTACKS[name].script}) </dev/null >said 2>&1; echo '{name}:'; cat said; rm said"
 
 
-def test_a_job_that_tries_all_of_it_leaves_nothing(lab, github):
+def test_job_that_tries_everything_leaves_nothing(lab, github):
     result = github.run(*map(script, ATTACKS))
     assert result.status == 0, result.output
     lab.await_runner_after(result.user)
@@ -48,7 +48,7 @@ def stranger(lab):
     lab.shell("rm -f /var/lib/ldos-lab/out-of-service; systemctl start ldos-runner.service")
 
 
-def test_what_is_left_is_found_and_keeps_the_machine_out_until_root_looked(lab, github, stranger):
+def test_leftovers_keep_the_machine_out_until_root_has_looked(lab, github, stranger):
     """Each attack, where nothing keeps it from what it does: so that none of those above is harmless by mistake."""
     for name in ATTACKS:
         lab.run(*_AS_STRANGER, "bash", "-c", script(name))
@@ -78,7 +78,7 @@ def test_what_is_left_is_found_and_keeps_the_machine_out_until_root_looked(lab, 
     assert github.run("true").status == 0
 
 
-def test_a_users_number_that_somebody_else_has_is_not_given_out(lab, github):
+def test_uid_in_use_is_not_assigned(lab, github):
     number = int(lab.shell("cat /var/lib/ldos-lab/last-job")) + 1
     lab.shell(f"useradd --system --uid {number} --no-create-home somebody")
     try:
