@@ -40,9 +40,9 @@ using moveit_msgs::msg::MoveItErrorCodes;
 
 constexpr std::chrono::milliseconds watch_period{20};
 constexpr std::int64_t ns_per_s = 1'000'000'000;
-/// How long a cancelled goal's result is waited for.
+/// Time limit for the result of a cancelled goal.
 constexpr std::int64_t cancel_grace_ns = ns_per_s;
-/// How long a transform newer than the result is waited for.
+/// Time limit for a transform newer than the result.
 constexpr std::int64_t tip_grace_ns = ns_per_s;
 
 std::int64_t after_s(double seconds)
@@ -76,7 +76,7 @@ GoalClient::GoalClient(
   action_(node, settings.action_name, listener()),
   deadline_ns_(after_s(settings.server_timeout_s))
 {
-  // Taken from by hand until the first one came, so that no sample costs anything after it.
+  // Taken manually until the first one arrives, so that later samples cost nothing.
   rclcpp::SubscriptionOptions options;
   options.callback_group = unspun_;
   joint_states_ = node.create_subscription<sensor_msgs::msg::JointState>(
@@ -136,7 +136,7 @@ bool GoalClient::joint_state_has_come()
 
 void GoalClient::watch_for_command()
 {
-  // Asked first: a session that is over then has no further goal.
+  // Checked first, because a finished session has no further goal.
   const bool is_over = session_.is_over();
   if (auto command = session_.next()) {
     start(std::move(*command));
@@ -175,7 +175,7 @@ void GoalClient::fed_back(const std::string & state)
 {
   const auto phase = phase_of(state);
   if (phase && state_ == State::moving) {
-    // Where it waited together with the response, feedback is seen first.
+    // If both are waiting, feedback is handled before the response.
     motion_->enter(Phase::goal_accepted);
     motion_->enter(*phase);
   }

@@ -89,7 +89,7 @@ std::unique_ptr<Repetitions> repetitions_of(const goal_client::Params & params)
     ldos_goal_client::find_goal_set(goals, params.goal_set), goals.home, settings, std::cout);
 }
 
-/// Carries out a session until it is over.
+/// Runs a session to its end.
 ExitCode carry_out(
   const rclcpp::Node::SharedPtr & node, const goal_client::Params & params, Session & session)
 {

@@ -99,7 +99,7 @@ std::string name_with(const std::optional<std::uint32_t> & seed, const std::stri
   return seed ? name + "#ldos_seed=" + std::to_string(*seed) : name;
 }
 
-/// Joints beside those given stay where they are.
+/// Other joints than the given ones keep their positions.
 RobotState start_state(const std::optional<Joints> & joints)
 {
   RobotState state;

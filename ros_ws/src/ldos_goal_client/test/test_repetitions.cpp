@@ -58,7 +58,7 @@ MoveReport report_of(const MoveCommand & command, std::int32_t code)
 class RepetitionsTest : public testing::Test
 {
 protected:
-  /// Carries all goals out; each has the code that `codes` gives for its name, or 1.
+  /// Carries out all goals; each ends with the code in `codes` for its name, or 1.
   std::vector<std::string> run(Repetitions & run, const std::map<std::string, std::int32_t> & codes)
   {
     std::vector<std::string> sent;

@@ -42,9 +42,9 @@ namespace
 using Milliseconds = std::chrono::duration<double, std::milli>;
 using Seconds = std::chrono::duration<double>;
 
-/// For publishers to take their whole rate back.
+/// Time limit for restoring the publishers' full rate.
 constexpr std::chrono::milliseconds farewell_patience{500};
-/// Messages that may wait while one is looked at.
+/// Queue length for messages while one is processed.
 constexpr std::size_t depth = 100;
 
 std::int64_t ns_of(double milliseconds)
@@ -64,7 +64,7 @@ AimdSettings law_of(const guard::Params & params)
 Guard::Guard(const rclcpp::NodeOptions & options)
 : rclcpp::Node("guard", options)
 {
-  // It still has to tidy up when nobody reads its reports any more.
+  // It still has to restore the rate when the reader of its reports has ended.
   std::signal(SIGPIPE, SIG_IGN);
   guard::ParamListener parameters(get_node_parameters_interface());
   const auto params = parameters.get_params();
@@ -106,7 +106,7 @@ std::optional<std::int64_t> Guard::age_ns(const rclcpp::SerializedMessage & mess
   const auto & bytes = message.get_rcl_serialized_message();
   const auto stamp_ns = read_stamp(stamp_place_, std::span(bytes.buffer, bytes.buffer_length));
   const auto now_ns = get_clock()->now().nanoseconds();
-  // A simulation's clock is 0 until it is heard.
+  // A simulation's clock is 0 until its first message.
   return stamp_ns && now_ns != 0 ? std::optional(now_ns - *stamp_ns) : std::nullopt;
 }
 

@@ -41,7 +41,7 @@ std::string report_line(std::int64_t mono_ns, const Progress & progress, bool is
     {"increases", progress.increases},
     {"missing", progress.missing},
     {"final", is_final}};
-  // What others answered may be any bytes.
+  // Answers of other nodes may have any bytes.
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

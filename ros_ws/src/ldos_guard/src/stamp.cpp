@@ -45,7 +45,7 @@ using rosidl_typesupport_introspection_cpp::MessageMembers;
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::int64_t ns_per_s = 1'000'000'000;
-/// Of a serialized message: two bytes for the encoding, two of options.
+/// Header of a serialized message: two bytes for the encoding, two of options.
 constexpr std::size_t encapsulation_length = 4;
 
 const MessageMembers & members_of(const rosidl_message_type_support_t & type)
@@ -53,7 +53,7 @@ const MessageMembers & members_of(const rosidl_message_type_support_t & type)
   return *static_cast<const MessageMembers *>(type.data);
 }
 
-/// The members of a message's first member; nothing where that is no message.
+/// The members of a message's first member; nothing if that is no message.
 const MessageMembers * first_message(const MessageMembers & message)
 {
   const auto & first = message.members_[0];
@@ -108,7 +108,7 @@ std::optional<StampPlace> stamp_of_type(const std::string & type)
   }
 }
 
-/// Plain CDR, of either version; nothing else lies in memory as it is declared.
+/// Plain CDR of either version; other encodings do not keep the declared layout.
 bool is_plain(Bytes bytes)
 {
   if (bytes.size() < encapsulation_length || bytes[0] != 0) {

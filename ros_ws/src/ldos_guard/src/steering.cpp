@@ -37,7 +37,7 @@ namespace ldos_guard
 namespace
 {
 
-/// Time between two looks for something to tell.
+/// Time between two checks for a share to send.
 constexpr std::chrono::milliseconds period{20};
 
 rclcpp::ExecutorOptions options_of(rclcpp::Node & node)

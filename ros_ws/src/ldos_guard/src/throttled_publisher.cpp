@@ -31,11 +31,11 @@ namespace
 {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
-/// An answer that takes longer is not waited for.
+/// Time limit for an answer.
 constexpr std::int64_t patience_ns = 1'000 * ns_per_ms;
-/// Time between two tellings of the same.
+/// Time between repeated requests.
 constexpr std::int64_t repeat_ns = 1'000 * ns_per_ms;
-/// Time between two looks for a node that is not there.
+/// Time between two searches for an absent node.
 constexpr std::int64_t look_ns = 100 * ns_per_ms;
 
 rcl_interfaces::msg::Parameter parameter_of(const std::string & name, double share)

@@ -45,14 +45,14 @@ namespace
 {
 
 constexpr std::int64_t ns_per_s = 1'000'000'000;
-/// Longer waits are cut, so that the thread can be ended and a new throttle is soon known.
+/// Longest wait, so that the thread can be ended and a new throttle takes effect soon.
 constexpr std::int64_t longest_sleep_ns = ns_per_s / 100;
-/// Time between two looks whether the flood may begin.
+/// Time between two checks if the flood may begin.
 constexpr std::chrono::milliseconds begin_period{10};
-/// Time without news of the graph after which the middleware has met everybody. Fast DDS may hold
-/// every send of a process for 333 ms, as it opens the shared memory of a peer that it just met.
+/// Time without changes of the graph after which discovery is complete. Fast DDS may delay
+/// every send of a process by 333 ms while it opens the shared memory of a new peer.
 constexpr std::int64_t quiet_ns = ns_per_s;
-/// A graph that never comes to rest is not waited for.
+/// Time limit for a graph that keeps changing.
 constexpr std::int64_t quiet_patience_ns = 10 * ns_per_s;
 
 void sleep_until(std::int64_t mono_ns)

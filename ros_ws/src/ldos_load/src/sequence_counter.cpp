@@ -37,7 +37,7 @@ void SequenceCounter::observe(std::optional<std::uint64_t> sequence)
     lost_ += *sequence - *expected_;
     expected_ = *sequence + 1;
   } else if (lost_ > 0) {
-    // It was taken for lost, and is only late.
+    // It was counted as lost, but is only late.
     --lost_;
   }
 }

@@ -30,7 +30,7 @@ namespace ldos_load
 namespace
 {
 
-/// Messages that are later than this are not asked for any more.
+/// Time for which earlier shares are kept; messages that are later are not looked up.
 constexpr std::int64_t memory_ns = 1'000'000'000;
 /// About 31 years.
 constexpr double longest_wait_ns = 1e18;

@@ -40,7 +40,7 @@ using ompl_interface::ModelBasedPlanningContext;
 
 constexpr std::chrono::microseconds poll{20};
 
-/// Makes the goal anew, and waits for its first sample: at most as long as planning may take.
+/// Creates the goal again, and waits for its first sample, at most as long as planning may take.
 MoveItErrorCodes sample_goal(ModelBasedPlanningContext & context, Seed seed)
 {
   const auto & request = context.getMotionPlanRequest();
@@ -67,7 +67,7 @@ MoveItErrorCodes seed_context(ModelBasedPlanningContext & context, Seed seed)
 {
   auto & setup = *context.getOMPLSimpleSetup();
   ompl::RNG::setSeed(seed);
-  // Set again, the allocator makes a new planner, whose generator comes from this seed.
+  // Setting the allocator again creates a new planner, whose generator gets this seed.
   setup.setPlannerAllocator(setup.getPlannerAllocator());
   seed_samplers(*context.getOMPLStateSpace(), seed);
   return sample_goal(context, seed);

@@ -71,7 +71,7 @@ protected:
     return wanted;
   }
 
-  /// The joints of a plan, point by point; empty where there is none.
+  /// The joints of a plan, point by point; empty if there is none.
   std::vector<double> plan(const PlannerManager & planner, const std::string & name) const
   {
     MoveItErrorCodes code;

@@ -18,7 +18,7 @@
 // OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
 // THE SOFTWARE.
 
-// Preloaded into a node under test: emits the mark by which TraceTestCase knows its processes.
+// Preloaded into a node under test: emits the mark that identifies the processes of TraceTestCase.
 
 #include <lttng/tracef.h>
 

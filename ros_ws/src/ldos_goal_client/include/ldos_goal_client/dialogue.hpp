@@ -33,19 +33,19 @@
 namespace ldos_goal_client
 {
 
-/// Commands that another program gives line by line, and a report of each.
+/// Commands from another program, one per line, and a report of each.
 ///
 /// `hear` and `close` may be called from another thread than the rest.
 class Dialogue : public Session
 {
 public:
-  /// @param complain gets the reason why a line is no command.
+  /// @param complain gets the reason if a line is no command.
   Dialogue(std::ostream & lines, std::function<void(const std::string &)> complain);
 
-  /// A line was read; empty ones are passed over.
+  /// Takes a line that was read; empty ones are ignored.
   void hear(std::string line);
 
-  /// No line will come any more; commands that were heard are still carried out.
+  /// Notes the end of input; commands that were read are still carried out.
   void close();
 
   void ready() override;

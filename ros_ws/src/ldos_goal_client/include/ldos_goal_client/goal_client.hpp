@@ -39,7 +39,7 @@
 namespace ldos_goal_client
 {
 
-/// Where the stack is found, and how long it is waited for.
+/// Names of the stack's interfaces, and time limits for them.
 struct StackSettings
 {
   std::string action_name;
@@ -51,11 +51,11 @@ struct StackSettings
 /// Carries out a session's goals, one at a time.
 ///
 /// Everything happens in callbacks of one executor: the action's, and a timer that watches
-/// over what does not call back (time-outs, the server's disappearance, new commands).
+/// for everything without a callback (time-outs, the server's disappearance, new commands).
 class GoalClient
 {
 public:
-  /// @param is_interrupted is asked whether the program is to end.
+  /// @param is_interrupted returns true if the program is to end.
   /// @param finish is called once, with the exit code.
   GoalClient(
     rclcpp::Node & node, const StackSettings & settings, Session & session,
@@ -73,7 +73,7 @@ private:
     finished
   };
 
-  /// Why a running goal was asked to end before its time.
+  /// The reason for which a running goal was cancelled.
   enum class Cancelled
   {
     no,
@@ -118,7 +118,7 @@ private:
   std::optional<Motion> motion_;
   MoveReport report_;
   Cancelled cancelled_{Cancelled::no};
-  /// When the present state is given up.
+  /// The time limit of the present state.
   std::int64_t deadline_ns_;
 };
 

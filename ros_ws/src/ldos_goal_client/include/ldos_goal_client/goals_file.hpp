@@ -32,21 +32,21 @@
 namespace ldos_goal_client
 {
 
-/// What a goals file says: where the arm rests between goals, and sets of goals by name.
+/// The content of a goals file: the arm's home position, and sets of goals by name.
 struct GoalsFile
 {
   std::optional<Goal> home;
   std::map<std::string, std::vector<Goal>> goal_sets;
 };
 
-/// A goals file that cannot be used; the message names file, line and key.
+/// An invalid goals file; the message names file, line and key.
 class UnreadableGoals : public std::runtime_error
 {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// @param name what messages call the text.
+/// @param name name of the text in messages.
 /// @throws UnreadableGoals
 GoalsFile parse_goals(const std::string & text, const std::string & name);
 

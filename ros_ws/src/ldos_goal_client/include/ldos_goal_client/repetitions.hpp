@@ -34,12 +34,12 @@
 namespace ldos_goal_client
 {
 
-/// What all goals of a run share.
+/// Settings shared by all goals of a run.
 struct RunSettings
 {
   std::string scenario;
   int repetitions{1};
-  /// Of the first trial, the next has the next one, and of every motion home; none for random ones.
+  /// Seed of the first trial, incremented for each trial, and of every motion home; none: random.
   std::optional<std::uint32_t> seed;
   double planning_time_s{};
   double velocity_scaling{};
@@ -50,8 +50,8 @@ struct RunSettings
 /// Ids of 32 random hex characters.
 std::string random_goal_id();
 
-/// Every goal of a set, so many times over, from home each time. Trials get one line each;
-/// motions home get none, but the run ends where one fails.
+/// Repeats every goal of a set, each time from home. Trials get one line each;
+/// motions home get none, but the run ends if one fails.
 class Repetitions : public Session
 {
 public:

@@ -29,7 +29,7 @@
 namespace ldos_goal_client
 {
 
-/// How the program ends.
+/// Exit codes of the program.
 enum ExitCode : int
 {
   exit_succeeded = 0,
@@ -40,22 +40,22 @@ enum ExitCode : int
   exit_interrupted = 130
 };
 
-/// Says which goals are sent, and what becomes of their reports.
+/// Provides the goals to send, and takes their reports.
 class Session
 {
 public:
   virtual ~Session() = default;
 
-  /// The stack takes goals.
+  /// Called when the stack accepts goals.
   virtual void ready() = 0;
 
-  /// The next goal to send; none while there is none yet, or none any more.
+  /// The next goal to send; none if there is none yet or no more.
   virtual std::optional<MoveCommand> next() = 0;
 
-  /// A goal has ended.
+  /// Called when a goal has ended.
   virtual void ended(const MoveCommand & command, const MoveReport & report) = 0;
 
-  /// No goal will come any more.
+  /// True if there are no more goals.
   virtual bool is_over() const = 0;
 
   virtual ExitCode exit_code() const = 0;

@@ -26,14 +26,14 @@
 namespace ldos_guard
 {
 
-/// What came in a stretch of time.
+/// Messages received in a window of time.
 struct Window
 {
   /// Messages whose lateness is known.
   std::uint64_t received{0};
   /// Of these.
   std::uint64_t late{0};
-  /// Nothing has come for so long that the path counts as late.
+  /// True if the path has been silent for so long that it counts as late.
   bool is_silent{false};
 };
 
@@ -41,19 +41,19 @@ struct AimdSettings
 {
   /// A window with a greater share of late messages is late.
   double late_share{0.1};
-  /// The share never falls below.
+  /// Lower limit of the share.
   double least_share{0.01};
   /// A late window multiplies the share by this.
   double decrease{0.5};
-  /// So many calm windows in a row let the share rise, and each that follows.
+  /// Consecutive calm windows after which the share rises, with each further one.
   std::uint64_t calm_windows{10};
-  /// By this.
+  /// Increase of the share.
   double increase{0.05};
 };
 
 /// Share of their rate that publishers may use: additive increase, multiplicative decrease.
 ///
-/// A window in which nothing came, and that is not silent, says nothing. pytest-ldos has the same
+/// A window without messages that is not silent changes nothing. pytest-ldos has the same
 /// law (`load/throttle_law.py`); both are tested with `test/law_table.json`.
 ///
 /// Reference: Chiu & Jain, Analysis of the increase and decrease algorithms for congestion
@@ -63,14 +63,14 @@ class Aimd
 public:
   explicit Aimd(const AimdSettings & settings);
 
-  /// A window has ended.
+  /// Updates the share at the end of a window.
   void observe(const Window & window);
 
   /// Above 0 and up to 1.
   double share() const {return share_;}
-  /// Windows that made the share smaller.
+  /// Windows that reduced the share.
   std::uint64_t decreases() const {return decreases_;}
-  /// Windows that made it greater.
+  /// Windows that increased it.
   std::uint64_t increases() const {return increases_;}
 
 private:

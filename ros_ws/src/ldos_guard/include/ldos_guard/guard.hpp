@@ -35,9 +35,9 @@
 namespace ldos_guard
 {
 
-/// Watches how late messages come at the end of a path, and throttles publishers while too many do.
+/// Watches how late messages are at the end of a path, and throttles publishers if too many are.
 ///
-/// Publishers have their whole rate back when it ends.
+/// At its end, it restores the publishers' full rate.
 class Guard : public rclcpp::Node
 {
 public:

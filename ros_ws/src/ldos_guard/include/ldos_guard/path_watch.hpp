@@ -29,30 +29,30 @@
 namespace ldos_guard
 {
 
-/// What came at the end of a path since the beginning.
+/// Messages received at the end of a path since the beginning.
 struct Heard
 {
   /// Messages whose lateness is known.
   std::uint64_t received{0};
   /// Of these.
   std::uint64_t late{0};
-  /// Messages whose lateness is not known, as they carry no time.
+  /// Messages of unknown lateness, because they have no time.
   std::uint64_t unstamped{0};
   std::uint64_t silent_windows{0};
 };
 
-/// Counts what comes at the end of a path, and how late, in windows of time.
+/// Counts messages at the end of a path, and late ones, in windows of time.
 ///
-/// Lateness is told by the clock of the messages' stamps, silence by CLOCK_MONOTONIC. A path that
-/// was never heard may not have begun: it is not silent.
+/// Lateness uses the clock of the messages' stamps, silence CLOCK_MONOTONIC. A path that
+/// has had no message may not have begun, and is not silent.
 class PathWatch
 {
 public:
   /// @param deadline_ns a message older than this is late.
-  /// @param silence_ns a window that ends when nothing has come for so long is silent.
+  /// @param silence_ns a window is silent if the last message is older than this at its end.
   PathWatch(std::int64_t deadline_ns, std::int64_t silence_ns);
 
-  /// A message has come.
+  /// Counts a message.
   /// @param age_ns time since its stamp.
   void hear(std::optional<std::int64_t> age_ns, std::int64_t now_ns);
 

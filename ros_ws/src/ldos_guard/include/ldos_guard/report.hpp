@@ -30,7 +30,7 @@
 namespace ldos_guard
 {
 
-/// What a guard saw and did so far.
+/// Counts and actions of a guard so far.
 struct Progress
 {
   /// Of their rate that publishers may use.
@@ -38,11 +38,11 @@ struct Progress
   Heard heard;
   std::uint64_t decreases{0};
   std::uint64_t increases{0};
-  /// Publishers that are not known to obey, each with the reason.
+  /// Publishers that have not confirmed the share, each with the reason.
   std::vector<std::string> missing;
 };
 
-/// What a guard says, as a line of JSON with a newline.
+/// The report of a guard as a line of JSON with a newline.
 std::string report_line(std::int64_t mono_ns, const Progress & progress, bool is_final);
 
 }  // namespace ldos_guard

@@ -30,24 +30,24 @@
 namespace ldos_guard
 {
 
-/// Where a message carries the time at which its path began.
+/// Position of the time at which a message's path began.
 enum class StampPlace
 {
   /// It begins with a std_msgs/Header.
   header,
-  /// It begins with a sequence of messages that do, as tf2_msgs/TFMessage; the first one's counts.
+  /// It begins with a list of messages with a header, like tf2_msgs/TFMessage; the first counts.
   first_of_sequence,
 };
 
-/// Looks into the type's description.
+/// Determines it from the type's description.
 /// @param type such as `sensor_msgs/msg/JointState`.
-/// @throws std::invalid_argument the type is not known, or carries no time.
+/// @throws std::invalid_argument the type is not known, or has no time.
 StampPlace find_stamp(const std::string & type);
 
 /// The time in a serialized message, in nanoseconds since 1970 (or of the simulation).
 ///
 /// @param bytes in CDR.
-/// @returns nothing where the time is 0, the sequence is empty or the message is no such one.
+/// @returns nothing if the time is 0, the sequence is empty or the message is of another type.
 std::optional<std::int64_t> read_stamp(StampPlace place, std::span<const std::uint8_t> bytes);
 
 }  // namespace ldos_guard

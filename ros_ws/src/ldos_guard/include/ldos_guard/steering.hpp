@@ -36,13 +36,13 @@
 namespace ldos_guard
 {
 
-/// Tells publishers their share on a thread of its own, so that whoever watches the path is never
-/// kept waiting.
+/// Sends publishers their share on a separate thread, so that the watch of the path is never
+/// delayed.
 class Steering
 {
 public:
   /// @param publishers names of nodes.
-  /// @param parameter of theirs that takes the share.
+  /// @param parameter name of the publishers' parameter for the share.
   Steering(
     rclcpp::Node & node, const std::vector<std::string> & publishers,
     const std::string & parameter);
@@ -50,10 +50,10 @@ public:
   /// From any thread.
   void set_share(double share);
 
-  /// Gives all publishers their whole rate back for good, and waits so long for their answers.
+  /// Restores the full rate of all publishers, and waits for their answers up to the limit.
   void release(std::chrono::milliseconds patience);
 
-  /// Publishers that are not known to obey, each with the reason.
+  /// Publishers that have not confirmed the share, each with the reason.
   std::vector<std::string> missing() const;
 
 private:
@@ -67,13 +67,13 @@ private:
   void note();
   double share() const;
 
-  // Of the thread alone.
+  // Used by the thread only.
   rclcpp::CallbackGroup::SharedPtr group_;
   rclcpp::executors::SingleThreadedExecutor executor_;
   std::vector<Named> publishers_;
   rclcpp::TimerBase::SharedPtr timer_;
 
-  // Of everybody; nobody waits for a publisher while holding the mutex.
+  // Shared; the mutex is never held while waiting for a publisher.
   mutable std::mutex mutex_;
   std::condition_variable noted_;
   double share_{1.0};

@@ -32,10 +32,10 @@
 namespace ldos_guard
 {
 
-/// A node that is told the share of its rate which it may use, through a parameter.
+/// A node whose share of its rate is set through a parameter.
 ///
-/// Nothing here waits. One that has obeyed, or refused, is told again each second: it may have been
-/// started again.
+/// No function waits. After an answer, the share is sent again each second: the node may have been
+/// restarted.
 class ThrottledPublisher
 {
 public:
@@ -45,13 +45,13 @@ public:
     rclcpp::Node & node, rclcpp::CallbackGroup::SharedPtr group, const std::string & name,
     const std::string & parameter, std::function<void()> on_answer);
 
-  /// Tells it the share where it is time to.
+  /// Sends the share if it is due.
   void steer(double share, std::int64_t now_ns);
 
-  /// Whether nothing is under way and it was last told this share, or found absent.
+  /// True if no request is pending and this share was sent last, or the node is absent.
   bool is_settled(double share) const;
 
-  /// Why it is not known to obey; empty where it is.
+  /// The reason why it has not confirmed the share; empty if it has.
   const std::string & complaint() const {return complaint_;}
 
 private:

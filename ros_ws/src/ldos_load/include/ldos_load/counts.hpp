@@ -37,14 +37,14 @@ using CountsByTopic = std::map<std::string, std::uint64_t>;
 /// Time in nanoseconds of CLOCK_MONOTONIC.
 std::int64_t monotonic_ns();
 
-/// Lets this process live on when nobody reads its reports any more: it still has to tidy up.
+/// Keeps this process alive when the reader of its reports has ended: it still has to clean up.
 void survive_without_reader();
 
 /// Names of topics: a prefix and a number each.
 std::vector<std::string> topic_names(
   const std::string & prefix, std::int64_t first_number, std::int64_t count);
 
-/// How far a publisher got.
+/// Progress of a publisher.
 struct Progress
 {
   CountsByTopic published;
@@ -54,14 +54,14 @@ struct Progress
   std::uint64_t allowed{0};
   /// Messages that were allowed and will not be sent.
   std::uint64_t given_up{0};
-  /// By how much two sends on a topic were nearer or farther than due.
+  /// Errors of the intervals between two sends on a topic.
   CountsByBin error_bins;
 };
 
-/// What a publisher says, as a line of JSON with a newline.
+/// The report of a publisher as a line of JSON with a newline.
 std::string published_line(std::int64_t mono_ns, const Progress & progress, bool is_final);
 
-/// What a counter says, as a line of JSON with a newline.
+/// The report of a counter as a line of JSON with a newline.
 std::string received_line(
   std::int64_t mono_ns, const CountsByTopic & received, const CountsByTopic & lost, bool is_final);
 

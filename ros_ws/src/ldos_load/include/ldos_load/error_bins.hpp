@@ -45,7 +45,7 @@ public:
 
   void add(std::int64_t error_ns);
 
-  /// Of the bins that are not empty.
+  /// Counts of the bins that are not empty.
   CountsByBin counts() const;
 
 private:

@@ -33,7 +33,7 @@
 namespace ldos_load
 {
 
-/// Counts what arrives of a flood, and what is missing in it; says so once a second and at
+/// Counts received and missing messages of a flood, and reports them once a second and at
 /// the end.
 class FloodCounter : public rclcpp::Node
 {

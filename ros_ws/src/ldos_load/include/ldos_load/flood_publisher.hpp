@@ -51,8 +51,8 @@ using TextPublisher = rclcpp::Publisher<std_msgs::msg::String>;
 
 /// A thread that floods one topic.
 ///
-/// A message that is late is sent at once. What is later than `longest_lag_ns` is given up: a
-/// publisher that cannot keep up has no debt that it would pay off in a burst without end.
+/// A late message is sent immediately, but not if it is later than `longest_lag_ns`: a
+/// publisher that cannot keep up does not accumulate messages for an endless burst.
 class Flood
 {
 public:
@@ -62,13 +62,13 @@ public:
     TextPublisher::SharedPtr publisher, std::unique_ptr<ThrottledSchedule> schedule,
     std::size_t size_bytes);
 
-  /// From now on it sends this share of its messages.
+  /// Sets the share of its messages that it sends.
   void throttle(double share, std::int64_t now_ns);
 
-  /// Returns when no message is sent any more.
+  /// Returns after the last message was sent.
   void stop();
 
-  /// Adds how far this topic got.
+  /// Adds the progress of this topic.
   void add_to(Progress & progress, std::int64_t now_ns) const;
 
 private:
@@ -85,7 +85,7 @@ private:
   std::jthread thread_;
 };
 
-/// Floods topics at a fixed rate, and says now and then and at the end how far it got.
+/// Floods topics at a fixed rate, and reports its progress periodically and at the end.
 ///
 /// Its parameter `throttle` is the share of that rate which it may use; one whose readers rely on
 /// every message refuses to be throttled.

@@ -36,10 +36,10 @@ inline constexpr std::size_t sequence_length = 16;
 /// @throws std::invalid_argument it is too short for a sequence number.
 std::string make_payload(std::size_t size_bytes);
 
-/// Writes the sequence number in front of a text that `make_payload` made.
+/// Writes the sequence number at the beginning of a text of `make_payload`.
 void write_sequence(std::string & payload, std::uint64_t sequence);
 
-/// None where the text does not begin with a sequence number.
+/// None if the text does not begin with a sequence number.
 std::optional<std::uint64_t> read_sequence(const std::string & payload);
 
 }  // namespace ldos_load

@@ -26,22 +26,22 @@
 namespace ldos_load
 {
 
-/// When the messages of a flood are due: bursts at equal distances from a beginning, so that
+/// Due times of the messages of a flood: evenly spaced bursts from a beginning, so that
 /// one that is late does not delay those after it.
 class RateSchedule
 {
 public:
   /// @param rate_hz messages a second, not bursts.
-  /// @param begin_ns moment of the first burst.
+  /// @param begin_ns time of the first burst.
   RateSchedule(double rate_hz, std::uint64_t burst, std::int64_t begin_ns);
 
   /// The same, a share of the time between two bursts later.
   RateSchedule delayed_by(double share) const;
 
-  /// When a message is due.
+  /// The time at which a message is due.
   std::int64_t due_ns(std::uint64_t message) const;
 
-  /// How many messages are due up to and including this moment.
+  /// The number of messages that are due up to and including this time.
   std::uint64_t due_by(std::int64_t now_ns) const;
 
 private:

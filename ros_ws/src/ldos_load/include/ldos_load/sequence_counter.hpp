@@ -29,12 +29,12 @@ namespace ldos_load
 
 /// Counts the messages of one publisher, and those that are missing between them.
 ///
-/// What was sent before the first message that arrived is not missed. A publisher that
-/// begins again at 0 is counted on.
+/// Messages before the first received one are not missing. The count continues if a publisher
+/// restarts at 0.
 class SequenceCounter
 {
 public:
-  /// A message has arrived; without a sequence number it is only counted.
+  /// Takes a received message; without a sequence number it is only counted.
   void observe(std::optional<std::uint64_t> sequence);
 
   std::uint64_t received() const {return received_;}

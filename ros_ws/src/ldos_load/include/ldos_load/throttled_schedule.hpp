@@ -31,31 +31,31 @@ namespace ldos_load
 {
 
 /// A schedule whose time passes at a share of the real one: at a half, messages are due half as
-/// often, evenly, and a change of the share neither owes nor forgives any.
+/// often, evenly, and a change of the share neither adds nor drops any.
 ///
-/// One thread may change the share while others ask.
+/// One thread may change the share while others read.
 class ThrottledSchedule
 {
 public:
-  /// @param begin_ns real moment from which on time is throttled; the same for schedules that take
-  ///   turns.
+  /// @param begin_ns real time from which on time is throttled; the same for interleaved
+  ///   schedules.
   /// @param share of the real time, above 0 and up to 1.
   ThrottledSchedule(const RateSchedule & schedule, std::int64_t begin_ns, double share);
 
   /// From now on, or from its beginning on, time passes at this share.
   void throttle(double share, std::int64_t now_ns);
 
-  /// When a message is due under the throttle.
+  /// The time at which a message is due under the throttle.
   std::int64_t due_ns(std::uint64_t message) const;
 
-  /// How many messages are due under the throttle up to and including this moment.
+  /// The number of messages due under the throttle up to and including this time.
   std::uint64_t allowed_by(std::int64_t now_ns) const;
 
-  /// How many would be due without it.
+  /// The number that would be due without it.
   std::uint64_t requested_by(std::int64_t now_ns) const;
 
 private:
-  /// A time with one share.
+  /// A span with one share.
   struct Stretch
   {
     std::int64_t begin_ns;
