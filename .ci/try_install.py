@@ -60,18 +60,18 @@ def run(folder: Path, command: list[str], *wanted: str, status: int | None = 0) 
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
     )
-    said = done.stdout + done.stderr
-    told = f"{' '.join(command)} ended with {done.returncode}:\n{said}"
-    require(status is None or done.returncode == status, told)
-    require("Traceback" not in said, told)
+    output = done.stdout + done.stderr
+    message = f"{' '.join(command)} ended with {done.returncode}:\n{output}"
+    require(status is None or done.returncode == status, message)
+    require("Traceback" not in output, message)
     for text in wanted:
-        require(text in said, f"{told}\nand does not say {text!r}")
+        require(text in output, f"{message}\nand does not say {text!r}")
     return done.stdout.strip()
 
 
-def require(condition: bool, told: str) -> None:
+def require(condition: bool, message: str) -> None:
     if not condition:
-        raise SystemExit(f"try_install: {told}")
+        raise SystemExit(f"try_install: {message}")
 
 
 def pytest() -> list[str]:

@@ -169,9 +169,9 @@ def measure_ddsperf(size: int, reliability: Reliability, seconds: float) -> Peer
             sub, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         publisher = subprocess.Popen(pub, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        said, _ = subscriber.communicate()
+        printed, _ = subscriber.communicate()
         _, publisher.returncode, used = os.wait4(publisher.pid, 0)
-    seen = [sum(map(int, match.groups())) for match in SUB_LINE.finditer(said)]
+    seen = [sum(map(int, match.groups())) for match in SUB_LINE.finditer(printed)]
     steady = seen[1:-1]
     return Peer(sum(steady) / len(steady), 1e6 * (used.ru_utime + used.ru_stime) / sum(seen))
 

@@ -89,11 +89,11 @@ def conclude(api: Api, measured: Measured, made: Path) -> str:
 
 def _write(api: Api, measured: Measured, base: str, found: Mapping[str, Judged]) -> str:
     url = run_url(measured.run)
-    said = (
+    printed = (
         statuses.write(api, measured.commit, each.state, each.text, base=base, url=url, context=context)
         for context, each in found.items()
     )
-    return "\n".join(said)
+    return "\n".join(printed)
 
 
 def _within(whole: Judged, judged: Judged) -> Judged:

@@ -149,17 +149,17 @@ class Api:
 
 def _refusal(where: str, status: int, headers: Message) -> Failed:
     """What an answer that is an error means."""
-    said = f"{where}: GitHub answers {status}"
+    printed = f"{where}: GitHub answers {status}"
     if status == _NOT_FOUND:
-        return NotFound(said)
+        return NotFound(printed)
     is_limit = status == _TOO_MANY or headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in headers
     if status in _SERVER_FAULTS or is_limit:
         pause = headers.get("Retry-After", "")
-        return _Busy(f"{said}, also after {len(PAUSES_S)} more attempts", float(pause) if pause.isdecimal() else 0.0)
+        return _Busy(f"{printed}, also after {len(PAUSES_S)} more attempts", float(pause) if pause.isdecimal() else 0.0)
     right = headers.get("X-Accepted-GitHub-Permissions", "")
     if status == _FORBIDDEN and _RIGHTS.fullmatch(right):
-        return Failed(f"{said}: the job's token needs the right {right.replace('=', ': ')}")
-    return Failed(said)
+        return Failed(f"{printed}: the job's token needs the right {right.replace('=', ': ')}")
+    return Failed(printed)
 
 
 def _decode(content: bytes, where: str) -> Any:

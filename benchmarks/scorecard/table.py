@@ -18,8 +18,8 @@ def print_scorecard(console: Console, card: dict[str, Any], targets: Iterable[Ta
     console.print(_power(card))
     console.print(_power_by_data(card))
     console.print(_targets(targets))
-    for rule, said in card["self_checks"].items():
-        console.print(f"{rule}: {said}")
+    for rule, printed in card["self_checks"].items():
+        console.print(f"{rule}: {printed}")
 
 
 def _false_alarms(card: dict[str, Any]) -> Table:

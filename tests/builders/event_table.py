@@ -51,14 +51,14 @@ class Row:
     Attributes:
         event, who, where: for the table.
         started: what GitHub sends.
-        said: what is written on the commit; empty where the workflow's program decides that.
+        status_text: written on the commit; empty if the workflow's program decides that.
     """
 
     event: str
     who: str
     where: str
     started: Started
-    said: str = ""
+    status_text: str = ""
 
 
 MAINTAINER, WRITER, STRANGER = "maintainer", "writer", "stranger"
@@ -120,8 +120,8 @@ def render_table() -> str:
 
 def _status(row: Row) -> str:
     """What the workflow's program writes."""
-    if row.said:
-        return row.said
+    if row.status_text:
+        return row.status_text
     with running(FakeGitHub()) as github, tempfile.TemporaryDirectory() as folder:
         payload = row.started.payload
         github.open(13, HEAD, BASE_SHA, fork=_is_of_fork(payload))

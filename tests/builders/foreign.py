@@ -96,8 +96,8 @@ def reports(say: Say) -> Any:
 
 
 def trends(say: Say) -> Any:
-    told = spoken(_trend(), say)
-    return [(told, told.commits)]
+    reported = spoken(_trend(), say)
+    return [(reported, reported.commits)]
 
 
 @cache
@@ -188,17 +188,19 @@ def _sweep() -> SweepReport:
 def broken(say: Say) -> BreakingResult:
     found = breaking_result()
     named = dataclasses.replace(found.plan, address=say(found.plan.address))
-    told = {name: spoken(getattr(found, name), say) for name in ("levels", "cause", "notes")}
+    reported = {name: spoken(getattr(found, name), say) for name in ("levels", "cause", "notes")}
     template = spoken(found.template, say, ours=frozenset({"spec", "metrics", "trials"}))
-    return dataclasses.replace(found, plan=named, limit=say("limit"), stopped=say("stopped"), template=template, **told)
+    return dataclasses.replace(
+        found, plan=named, limit=say("limit"), stopped=say("stopped"), template=template, **reported
+    )
 
 
 def bisected(say: Say) -> CommitResult:
     found = _bisected()
     fields = ("good", "bad", "suspects", "visited", "skipped", "why", "explanation")
-    told = {name: spoken(getattr(found, name), say) for name in fields}
+    reported = {name: spoken(getattr(found, name), say) for name in fields}
     template = spoken(found.template, say, ours=frozenset({"spec", "metrics", "trials"}))
-    return dataclasses.replace(found, template=template, **told)
+    return dataclasses.replace(found, template=template, **reported)
 
 
 @cache
@@ -212,8 +214,8 @@ def badge(say: Say) -> Badge:
 
 
 def tested(say: Say) -> SelfTestResult:
-    told = spoken(TESTED, say, ours=frozenset({"fault", "base"}))
-    return dataclasses.replace(told, base=noisy_set(1, name=say("baseline")))
+    reported = spoken(TESTED, say, ours=frozenset({"fault", "base"}))
+    return dataclasses.replace(reported, base=noisy_set(1, name=say("baseline")))
 
 
 def found_by_instrument(say: Say) -> Study:

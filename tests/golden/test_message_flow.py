@@ -97,11 +97,11 @@ def test_processes_on_two_hosts_whose_clocks_differ(golden, tmp_path):
     shutil.copytree(golden("talker_listener_perpid"), trace)
     before = build_flow(build_execution(read_trace(trace)))
     metadata = next(file for file in trace.rglob("metadata") if "listener" in str(file))
-    told = metadata.read_bytes()
-    offset = re.search(rb"offset = (\d+);", told)[1]
+    reported = metadata.read_bytes()
+    offset = re.search(rb"offset = (\d+);", reported)[1]
     ahead = str(int(offset) + 3_000_000).encode()
     assert len(ahead) == len(offset)
-    metadata.write_bytes(told.replace(b'hostname = "vm"', b'hostname = "pc"').replace(offset, ahead))
+    metadata.write_bytes(reported.replace(b'hostname = "vm"', b'hostname = "pc"').replace(offset, ahead))
 
     flow = build_flow(build_execution(read_trace(trace)))
     assert sorted(flow.model.hosts["name"]) == ["pc", "vm"]

@@ -161,9 +161,9 @@ def test_power_failure_during_a_job_leaves_nothing(lab, github):
 
 def test_health_check_runs_as_a_jobs_user(lab, github):
     lab.shell("systemctl start ldos-health.service")
-    told = lab.journal("--unit=ldos-health")
-    assert "tracing group       member" in told
-    assert "ldos-health: well" in told
+    reported = lab.journal("--unit=ldos-health")
+    assert "tracing group       member" in reported
+    assert "ldos-health: well" in reported
 
 
 def test_running_job_is_left_alone(lab, github):

@@ -57,15 +57,15 @@ def test_leftovers_keep_the_machine_out_until_root_has_looked(lab, github, stran
     # By the service, with the rights that it has: before a job, and again when that could not begin.
     assert lab.run("systemctl", "start", "ldos-runner.service").returncode != 0
     lab.shell("systemctl stop ldos-runner.service")
-    told = (lab.root / "var/lib/ldos-lab/out-of-service.before").read_text()
-    missed = [name for name, attack in ATTACKS.items() if not re.search(attack.leaves, told)]
-    assert missed == [], told
+    reported = (lab.root / "var/lib/ldos-lab/out-of-service.before").read_text()
+    missed = [name for name, attack in ATTACKS.items() if not re.search(attack.leaves, reported)]
+    assert missed == [], reported
     running = ("process", "socket", "linger", "login", "trigger", "recording", "unit")
     assert [line for line in findings(lab) if line.startswith(running)] == []
-    told = lab.out_of_service
-    assert "file /tmp/stay" in told
-    assert "What it said before: /var/lib/ldos-lab/out-of-service.before" in told
-    assert "Look at it; when the machine is clean: sudo rm /var/lib/ldos-lab/out-of-service" in told
+    reported = lab.out_of_service
+    assert "file /tmp/stay" in reported
+    assert "What it said before: /var/lib/ldos-lab/out-of-service.before" in reported
+    assert "Look at it; when the machine is clean: sudo rm /var/lib/ldos-lab/out-of-service" in reported
 
     lab.shell("systemctl start ldos-runner.service")  # its condition does not hold
     assert lab.run("systemctl", "is-active", "ldos-runner.service").stdout == "inactive\n"

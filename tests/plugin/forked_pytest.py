@@ -55,10 +55,10 @@ class ForkedPytest:
         )
         began_s = time.monotonic()
         code = self._ask(request)
-        said, warned = (file.read_text("utf-8", "replace").splitlines() for file in (stdout, stderr))
-        print(*said, *warned, sep="\n")
+        printed, warned = (file.read_text("utf-8", "replace").splitlines() for file in (stdout, stderr))
+        print(*printed, *warned, sep="\n")
         assert code != -signal.SIGALRM, f"pytest took longer than {timeout_s} s"
-        return pytest.RunResult(code, said, warned, time.monotonic() - began_s)
+        return pytest.RunResult(code, printed, warned, time.monotonic() - began_s)
 
     def _ask(self, request: Request) -> int:
         assert self._server.stdin is not None

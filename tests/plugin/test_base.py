@@ -233,15 +233,15 @@ def measured_against(run, project, repository):
 
 def test_changed_settings_are_reported_as_not_measured(measured_against):
     """Those of the stack and of the scenario, but no file that both have in their project."""
-    said = measured_against(OLD_SETTINGS, NEW_SETTINGS)
-    assert "settings differ between base and head" in said
-    assert "stack.velocity_scaling 0.9 → 0.5" in said
-    assert "stack.faults.planning_delay_ms 0.0 → 6.0" in said
-    assert "warmup 2 → 1" in said
-    assert "seeds random → fixed" in said
-    assert "launch_file" not in said
-    assert "both were measured with head's" in said
-    assert "compare with a stored baseline" in said
+    printed = measured_against(OLD_SETTINGS, NEW_SETTINGS)
+    assert "settings differ between base and head" in printed
+    assert "stack.velocity_scaling 0.9 → 0.5" in printed
+    assert "stack.faults.planning_delay_ms 0.0 → 6.0" in printed
+    assert "warmup 2 → 1" in printed
+    assert "seeds random → fixed" in printed
+    assert "launch_file" not in printed
+    assert "both were measured with head's" in printed
+    assert "compare with a stored baseline" in printed
 
 
 UNREADABLE = "[tool.ldos]\nobsolete = 1\n", "[tool.ldos.stack]\nvelocity_scaling = 'slow'\n"
@@ -249,9 +249,9 @@ UNREADABLE = "[tool.ldos]\nobsolete = 1\n", "[tool.ldos.stack]\nvelocity_scaling
 
 @pytest.mark.parametrize("old", [UNREADABLE[0], pytest.param(UNREADABLE[1], marks=pytest.mark.acceptance)])
 def test_unreadable_old_settings_are_reported_as_not_compared(measured_against, old):
-    said = measured_against(old, NEW_SETTINGS)
-    assert "could not be compared with head's" in said
-    assert "Traceback" not in said
+    printed = measured_against(old, NEW_SETTINGS)
+    assert "could not be compared with head's" in printed
+    assert "Traceback" not in printed
 
 
 def test_a_named_settings_file_is_read_in_both(run, project, repository):
@@ -260,14 +260,14 @@ def test_a_named_settings_file_is_read_in_both(run, project, repository):
     file.write_text(f"{recipe}[stack]\nvelocity_scaling = 0.9\n")
     commit = repository.commit()
     file.write_text(f"{recipe}[stack]\nvelocity_scaling = 0.4\n")
-    said = run(f"--ldos-base={commit}", "--ldos-trials=1", "--ldos-config=arm.toml").stdout.str()
-    assert "stack.velocity_scaling 0.9 → 0.4" in " ".join(said.split())
+    printed = run(f"--ldos-base={commit}", "--ldos-trials=1", "--ldos-config=arm.toml").stdout.str()
+    assert "stack.velocity_scaling 0.9 → 0.4" in " ".join(printed.split())
 
 
 def test_folder_has_settings_if_it_has_a_project(run, project, old):
     project.path.joinpath("old/ldos.toml").write_text("[stack]\nvelocity_scaling = 0.9\n")
-    said = run("--ldos-base=./old", "--ldos-trials=1").stdout.str()
-    assert "stack.velocity_scaling 0.9 → 0.5" in " ".join(said.split())
+    printed = run("--ldos-base=./old", "--ldos-trials=1").stdout.str()
+    assert "stack.velocity_scaling 0.9 → 0.5" in " ".join(printed.split())
 
 
 # --- more trials ------------------------------------------------------------------------

@@ -94,10 +94,10 @@ def test_head_of_a_revision_is_built_from_it_not_from_the_checkout(run, project,
 def test_differing_packages_are_shown_with_the_verdict(run, repository, workspace):
     add_package(workspace, "arm_planner")
     repository.commit()
-    said = " ".join(run("--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1").stdout.str().split())
-    assert "building head (" in said
-    assert "packages of the workspaces differ: only head has arm_planner" in said
-    assert "A/A" not in said
+    printed = " ".join(run("--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1").stdout.str().split())
+    assert "building head (" in printed
+    assert "packages of the workspaces differ: only head has arm_planner" in printed
+    assert "A/A" not in printed
 
 
 def test_a_base_that_does_not_compile_is_infra_with_exit_status_11(run, repository, workspace):
@@ -125,8 +125,8 @@ def test_head_is_built_on_request_and_otherwise_reported_as_stale(run, project, 
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix / 'arm_bringup'}:{os.environ['AMENT_PREFIX_PATH']}")
     assert "newer than what is installed" not in run("--ldos-trials=1").stdout.str()
     os.utime(workspace / "src/arm_bringup/launch/arm.launch.py")
-    said = " ".join(run("--ldos-trials=1").stdout.str().split())
-    assert "the sources of arm_bringup are newer than what is installed and was measured" in said
+    printed = " ".join(run("--ldos-trials=1").stdout.str().split())
+    assert "the sources of arm_bringup are newer than what is installed and was measured" in printed
     assert "newer than what is installed" not in run("--ldos-trials=1", "--ldos-build").stdout.str()
 
 

@@ -101,9 +101,9 @@ def test_tests_plugin_and_settings_are_not_the_revisions(run, project, repositor
     result = run(f"--ldos-head={hostile}")
     (trials,) = map(read_trials, project.path.glob(".ldos/runs/*/baseline/trials.json"))
     assert (trials.commit, len(trials.trials)) == (hostile, 3)
-    said = " ".join(result.stdout.str().split())
-    assert "settings differ between head and this checkout (stack.velocity_scaling 0.9 → 0.5" in said
-    assert "it was measured with this checkout's, so their effect does not show" in said
+    printed = " ".join(result.stdout.str().split())
+    assert "settings differ between head and this checkout (stack.velocity_scaling 0.9 → 0.5" in printed
+    assert "it was measured with this checkout's, so their effect does not show" in printed
 
 
 def test_unbuildable_revision_is_infra_with_exit_status_11(run, project, repository):

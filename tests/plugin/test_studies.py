@@ -68,17 +68,17 @@ def test_the_first_run_is_the_baseline_and_a_slower_one_regresses(run):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "printed"),
     [
         ("medain=3", "*medain*"),
         ("median='x'", "*median is 'x'*"),
         ("3", "*takes settings by name*"),
     ],
 )
-def test_invalid_settings_are_reported(run, settings, said):
+def test_invalid_settings_are_reported(run, settings, printed):
     result = run(settings)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines([printed])
     result.stdout.no_fnmatch_line("*Traceback*")
 
 

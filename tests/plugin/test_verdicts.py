@@ -69,9 +69,9 @@ def test_without_a_baseline_a_missed_success_rate_comes_first(run):
     stack = "lambda i: Motion(error_code=-31 if i in (3, 5, 7) else 1, message='no joints reach it')"
     result = run(*FAST, "--ldos-success-rate=0.9", "--ldos-strict", stack=stack)
     assert result.ret == 12
-    said = result.stdout.str()
-    short = said.index(describe_reason(why.ShortOfSuccessRate(7, 10, 0.9)))
-    assert short < said.index(describe_reason(why.BaselineMissing()))
+    printed = result.stdout.str()
+    short = printed.index(describe_reason(why.ShortOfSuccessRate(7, 10, 0.9)))
+    assert short < printed.index(describe_reason(why.BaselineMissing()))
 
 
 def test_discarded_events_are_invalid_with_exit_status_11_and_never_a_baseline(run, project):
@@ -273,11 +273,11 @@ def test_failed_way_home_is_reported_once_in_each_place(project, warmup):
     assert result.ret == 11
     shown = result.stdout.str()
     failure, _, summary = shown.partition("= ldos on ")
-    said = "the arm could not return home (timed_out: the controller took longer than 2.8 s)"
-    assert failure.count(f"baseline: {said}; trying again") == 1
+    printed = "the arm could not return home (timed_out: the controller took longer than 2.8 s)"
+    assert failure.count(f"baseline: {printed}; trying again") == 1
     for part in (failure, summary):
-        assert part.count(f"{said}, at the second attempt, too") == 1
-    assert shown.count(said) == 3
+        assert part.count(f"{printed}, at the second attempt, too") == 1
+    assert shown.count(printed) == 3
     has_numbers = "planning latency " in summary
     assert has_numbers is (warmup == 0)
     assert ("| T1 planning latency |" in (project.path / "r.md").read_text("utf-8")) is has_numbers

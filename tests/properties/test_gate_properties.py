@@ -130,12 +130,12 @@ def test_an_unrelated_metric_changes_nothing_for_the_others(pair, policy, seed):
         ]
         return dataclasses.replace(trials, trials=tuple(changed), metrics=(*trials.metrics, own))
 
-    without, beside = decide(*pair, policy), decide(gripped(pair[0]), gripped(pair[1]), policy)
-    if beside.comparison("grip").verdict is not Verdict.REGRESSED:
-        without_it = tuple(each for each in beside.comparisons if each.metric != "grip")
+    without, with_it = decide(*pair, policy), decide(gripped(pair[0]), gripped(pair[1]), policy)
+    if with_it.comparison("grip").verdict is not Verdict.REGRESSED:
+        without_it = tuple(each for each in with_it.comparisons if each.metric != "grip")
         assert without_it == without.comparisons
-        if beside.comparison("grip").verdict is Verdict.PASSED:
-            assert beside.verdict is without.verdict
+        if with_it.comparison("grip").verdict is Verdict.PASSED:
+            assert with_it.verdict is without.verdict
 
 
 @settings(max_examples=40, deadline=None)

@@ -54,7 +54,7 @@ def tame(word: str) -> str:
 
 def check_shown(render, word: str) -> None:
     """Nothing harmful is left; and what is shown is what would be, had somebody chosen the tame form of each word."""
-    shown, tamed = (SHOWN[render](said.__add__) for said in (word, tame(word)))
+    shown, tamed = (SHOWN[render](printed.__add__) for printed in (word, tame(word)))
     if len(word) == len(tame(word)) and render not in ANNOTATIONS:  # or else it may be cut or wrapped elsewhere
         assert shown == tamed
     for found in shown:

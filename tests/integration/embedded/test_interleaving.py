@@ -28,8 +28,8 @@ def make_other_version(folder: Path) -> None:
     for place, file in compiled.items():
         shutil.copyfile(file, sources / place)
     simulator = sources / "robot/stack/embedded/simulator.py"
-    said = f'if __name__ == "__main__":\n    sys.stderr.write("{MARK}\\n")\n'
-    simulator.write_text(simulator.read_text().replace('if __name__ == "__main__":\n', said))
+    shown = f'if __name__ == "__main__":\n    sys.stderr.write("{MARK}\\n")\n'
+    simulator.write_text(simulator.read_text().replace('if __name__ == "__main__":\n', shown))
     (library,) = folder.glob("lib/python*/site-packages")
     (library / "other.pth").write_text(f"{sources.parent}\n{ours}\n")
 

@@ -97,12 +97,12 @@ def ssh_config(project, tmp_path_factory) -> Iterator[Path]:
 
 def _await_listening(server: subprocess.Popen) -> None:
     assert server.stderr is not None
-    told = []
+    reported = []
     for line in server.stderr:
-        told.append(line)
+        reported.append(line)
         if "Server listening" in line:
             return
-    pytest.fail(f"sshd did not start: {''.join(told)}")
+    pytest.fail(f"sshd did not start: {''.join(reported)}")
 
 
 @pytest.mark.acceptance

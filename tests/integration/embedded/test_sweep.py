@@ -39,9 +39,9 @@ def test_sweep_killed_after_a_cell_resumes(project, leaves_nothing):
     killed.kill()
     killed.communicate()
     resumed = start(project)
-    output, told = resumed.communicate(timeout=120)
-    assert resumed.returncode == 0, told
-    assert "1 of 2 starts are complete" in told
+    output, reported = resumed.communicate(timeout=120)
+    assert resumed.returncode == 0, reported
+    assert "1 of 2 starts are complete" in reported
     (folder,) = all_sweeps(project.path / ".ldos")
     found = folder.records().values()
     assert [record.state for record in found] == [CellState.MEASURED] * 2

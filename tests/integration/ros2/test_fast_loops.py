@@ -139,14 +139,14 @@ def test_the_probe_shows_how_regular_it_is(loop):
     loop.write("loop.launch.py", LAUNCH.replace('arguments=["joint_state_broadcaster"]', f"arguments={[*BOTH]}"))
     loop.write("pyproject.toml", PROJECT.replace('["joint_state_broadcaster"]', str([*BOTH]).replace("'", '"')))
     periods_ms = measure(loop)
-    said = float(np.sqrt(np.mean((periods_ms - 1000 / RATE_HZ) ** 2)))
+    rms_ms = float(np.sqrt(np.mean((periods_ms - 1000 / RATE_HZ) ** 2)))
     for trial in loop.saved().trials:
         assert trial.measurements["T3"].source.name == "control probe"
         assert trial.measurements["T3mean"].number == pytest.approx(np.mean(periods_ms), rel=0.02)
         jitter = trial.measurements["jitter_joint_state_broadcaster"]
-        print(f"T3 {trial.measurements['T3'].number:.4f} ms, by the manager {said:.4f} ms, {jitter.number:.4f} ms")
-        assert said / 3 < trial.measurements["T3"].number < 3 * said
-        assert said / 3 < jitter.number < 3 * said
+        print(f"T3 {trial.measurements['T3'].number:.4f} ms, by the manager {rms_ms:.4f} ms, {jitter.number:.4f} ms")
+        assert rms_ms / 3 < trial.measurements["T3"].number < 3 * rms_ms
+        assert rms_ms / 3 < jitter.number < 3 * rms_ms
         assert jitter.details["rate_hz"] == pytest.approx(RATE_HZ, rel=0.02)
         assert jitter.details["updates"] == pytest.approx(2 * RATE_HZ, rel=0.05)
 

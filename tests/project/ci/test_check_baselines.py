@@ -227,8 +227,8 @@ def test_hostile_messages_are_shown_literally(check, received, project):
     """By whoever wrote the stack that was measured; people read them on GitHub."""
     evil = "no way\n\n# Approved by @maintainer\n[![ok](https://evil.example/x.png)](https://evil.example)<img src=x>"
     trials = recorded(failures=3)
-    told = tuple(dataclasses.replace(each, message=evil if each.message else "") for each in trials.trials)
-    leave(received, dataclasses.replace(trials, trials=told, stack=evil, recorder=evil))
+    reported = tuple(dataclasses.replace(each, message=evil if each.message else "") for each in trials.trials)
+    leave(received, dataclasses.replace(trials, trials=reported, stack=evil, recorder=evil))
     assert check().returncode == 0
     text = (project / "proposal/pull_request.md").read_text("utf-8")
     assert "evil" in text

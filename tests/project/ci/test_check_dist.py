@@ -89,9 +89,9 @@ def test_complete_distributions_are_accepted(tmp_path, names, is_wheel):
     "missing", [name for name in WHEEL if "dist-info" not in name or "entry" in name or "LICENSE" in name]
 )
 def test_incomplete_wheel_is_refused(tmp_path, missing):
-    status, said = check(tmp_path, [name for name in WHEEL if name != missing], is_wheel=True)
+    status, printed = check(tmp_path, [name for name in WHEEL if name != missing], is_wheel=True)
     assert status == 1
-    assert "it lacks" in said
+    assert "it lacks" in printed
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_incomplete_wheel_is_refused(tmp_path, missing):
 )
 def test_unexpected_file_in_a_wheel(tmp_path, stray):
     """A second copy of the tracer's library, above all."""
-    status, said = check(tmp_path, [*WHEEL, stray], is_wheel=True)
-    assert (status, said) == (1, f"check_dist: x.whl: {stray} does not belong there\n")
+    status, printed = check(tmp_path, [*WHEEL, stray], is_wheel=True)
+    assert (status, printed) == (1, f"check_dist: x.whl: {stray} does not belong there\n")
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_unexpected_file_in_a_wheel(tmp_path, stray):
     ],
 )
 def test_unexpected_file_in_a_source_distribution(tmp_path, stray):
-    status, said = check(tmp_path, [*SDIST, stray], is_wheel=False)
-    assert (status, said) == (1, f"check_dist: x.tar.gz: {stray} does not belong there\n")
+    status, printed = check(tmp_path, [*SDIST, stray], is_wheel=False)
+    assert (status, printed) == (1, f"check_dist: x.tar.gz: {stray} does not belong there\n")
 
 
 def listed(*options: str) -> set[str]:

@@ -59,16 +59,16 @@ def test_a_release(check):
     ],
 )
 def test_mismatches_are_refused(check, changelog, tag, number, says):
-    status, said = check(changelog, *([tag] if tag else []), number=number)
+    status, printed = check(changelog, *([tag] if tag else []), number=number)
     assert status == 1
-    assert re.search(says, said), said
+    assert re.search(says, printed), printed
 
 
 def test_release_names_its_sources(check):
     without = URLS.replace("Source", "Home")
     assert check("## [1.2.0] - 2026-11-22", urls=without) == (0, ""), "before a release nobody knows"
-    status, said = check("## [1.2.0] - 2026-11-22", "v1.2.0", urls=without)
-    assert (status, said) == (
+    status, printed = check("## [1.2.0] - 2026-11-22", "v1.2.0", urls=without)
+    assert (status, printed) == (
         1,
         "check_release: pyproject.toml: [project.urls] lacks Source: write the repository's addresses\n",
     )

@@ -36,7 +36,7 @@ class Place:
 
     folder: Path
 
-    def leave(self, *pairs: tuple[TrialSet, TrialSet], label: str = LAB, said: Verdict = Verdict.PASSED) -> Path:
+    def leave(self, *pairs: tuple[TrialSet, TrialSet], label: str = LAB, reported: Verdict = Verdict.PASSED) -> Path:
         """Leaves trials and a result; returns the folder of the trials."""
         for kind in ("trials", "result"):
             leave_own(self.folder / "received", kind)
@@ -44,7 +44,7 @@ class Place:
         for number, (head, base) in enumerate(pairs, 1):
             write_atomically(trials / f"run-{number}" / head.scenario / "trials.json", encode_trials(head))
             write_atomically(trials / f"run-{number}" / head.scenario / "base" / "trials.json", encode_trials(base))
-        self.say(said, label)
+        self.say(reported, label)
         return trials
 
     def say(self, verdict: Verdict | None, label: str = LAB) -> None:
@@ -93,13 +93,13 @@ def test_regression_not_reported_by_the_machine(place, judge):
     assert judge() == {LAB: ("failure", "regressed: baseline")}
 
 
-@pytest.mark.parametrize("said", [Verdict.INFRA, Verdict.INVALID, Verdict.REGRESSED, Verdict.INCONCLUSIVE])
-def test_worse_verdict_of_the_machine_counts(place, judge, said):
+@pytest.mark.parametrize("reported", [Verdict.INFRA, Verdict.INVALID, Verdict.REGRESSED, Verdict.INCONCLUSIVE])
+def test_worse_verdict_of_the_machine_counts(place, judge, reported):
     """Of the two verdicts the worse one counts."""
-    place.leave(pair(), said=said)
+    place.leave(pair(), reported=reported)
     ((state, text),) = judge().values()
-    assert state == ("failure" if said is Verdict.REGRESSED else "error")
-    assert text == f"{said.word}, says the machine"
+    assert state == ("failure" if reported is Verdict.REGRESSED else "error")
+    assert text == f"{reported.word}, says the machine"
 
 
 def test_scenario_without_trials(place, judge):
@@ -209,7 +209,7 @@ def test_the_settings_of_the_default_branch_count(place, judge):
 
 
 def test_inconclusive_is_green_only_if_configured(place, judge):
-    place.leave(pair(), said=Verdict.INCONCLUSIVE)
+    place.leave(pair(), reported=Verdict.INCONCLUSIVE)
     assert judge()[LAB][0] == "error"
     (place.folder / "project" / "ldos.toml").write_text("strict = false\n", "utf-8")
     assert judge()[LAB] == ("success", "inconclusive")

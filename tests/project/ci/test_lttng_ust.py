@@ -55,7 +55,7 @@ def build(tmp_path) -> Callable[[], subprocess.CompletedProcess[str]]:
         environment = {
             "PATH": f"{programs}:{os.environ['PATH']}",
             "LTTNG_FILES": f"file://{files}",
-            "TOLD": str(tmp_path / "told"),
+            "TOLD": str(tmp_path / "reported"),
             "TMPDIR": str(tmp_path),
         }
         command = ["sh", str(script), str(tmp_path / "prefix")]
@@ -68,14 +68,14 @@ def build(tmp_path) -> Callable[[], subprocess.CompletedProcess[str]]:
 def test_releases_are_built_one_after_the_other(build, tmp_path):
     done = build()
     assert done.returncode == 0, done.stderr
-    told = (tmp_path / "told").read_text("utf-8").splitlines()
-    assert [line.split(" --")[0] for line in told] == [
+    reported = (tmp_path / "reported").read_text("utf-8").splitlines()
+    assert [line.split(" --")[0] for line in reported] == [
         "configured rcu",
         "installed rcu",
         "configured ust",
         "installed ust",
     ]
-    assert f"--prefix={tmp_path / 'prefix'} --libdir={tmp_path / 'prefix'}/lib64" in told[0]
+    assert f"--prefix={tmp_path / 'prefix'} --libdir={tmp_path / 'prefix'}/lib64" in reported[0]
     assert list(tmp_path.glob("tmp.*")) == []
 
 
@@ -85,7 +85,7 @@ def test_a_release_with_another_checksum_is_refused_before_anything_runs(build, 
     done = build()
     assert done.returncode != 0
     assert "ust/ust.tar.bz2: FAILED" in done.stdout + done.stderr
-    assert not (tmp_path / "told").exists()
+    assert not (tmp_path / "reported").exists()
 
 
 @needs_tools
@@ -93,7 +93,7 @@ def test_missing_release(build, tmp_path):
     (tmp_path / "files/urcu/rcu.tar.bz2").unlink()
     done = build()
     assert done.returncode != 0
-    assert not (tmp_path / "told").exists()
+    assert not (tmp_path / "reported").exists()
 
 
 @pytest.mark.parametrize("absent", ["curl", "bzip2"])

@@ -144,16 +144,16 @@ def test_every_command_as_it_is_called():
 
 def test_a_field_without_a_text_is_refused():
     @dataclasses.dataclass(frozen=True)
-    class Untold:
+    class Incomplete:
         """Attributes:
-        told: what it is.
+        described: what it is.
         """
 
-        told: int = 1
-        untold: int = 2
+        described: int = 1
+        undescribed: int = 2
 
-    with pytest.raises(SystemExit, match=r"Untold\.untold has no text"):
-        list(fields(Untold))
+    with pytest.raises(SystemExit, match=r"Incomplete\.undescribed has no text"):
+        list(fields(Incomplete))
 
 
 def test_every_metric_and_event_and_column():
@@ -184,9 +184,9 @@ def test_a_text_below_a_constant():
 
 
 def test_the_text_of_the_next_constant_is_not_its_own(tmp_path, monkeypatch):
-    (tmp_path / "told_below.py").write_text('BARE: int = 1\nTOLD: int = 2\n"""Of the second."""\n')
+    (tmp_path / "described_below.py").write_text('BARE: int = 1\nDESCRIBED: int = 2\n"""Of the second."""\n')
     monkeypatch.syspath_prepend(tmp_path)
-    assert list(constants_of(importlib.import_module("told_below"))) == [(1, ""), (2, "Of the second.")]
+    assert list(constants_of(importlib.import_module("described_below"))) == [(1, ""), (2, "Of the second.")]
 
 
 def test_a_text_below_a_member():

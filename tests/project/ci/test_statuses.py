@@ -38,7 +38,7 @@ def conclude(run_program, tmp_path):
     return run
 
 
-def one(state: str, text: str = "said") -> dict[str, dict[str, str]]:
+def one(state: str, text: str = "done") -> dict[str, dict[str, str]]:
     return {LAB: {"state": state, "text": text}}
 
 
@@ -47,7 +47,7 @@ def test_a_verdict_names_the_base_and_leads_to_the_run(github, made, conclude, s
     made(one(state))
     assert conclude().returncode == 0
     (status,) = github.statuses[HEAD]
-    assert (status["state"], status["context"], status["description"]) == (state, "ldos", f"said; base {BASE}")
+    assert (status["state"], status["context"], status["description"]) == (state, "ldos", f"done; base {BASE}")
     assert status["target_url"] == "https://github.com/arm-makers/arm/actions/runs/99"
 
 
@@ -182,7 +182,7 @@ def test_pushs_base_comes_from_its_trials(github, made, conclude):
     github.revisions[BASE[:12]] = BASE
     made(one("success"), base=BASE[:12])
     conclude(base="")
-    assert github.shown(HEAD) == {"ldos": ("success", f"said; base {BASE}")}
+    assert github.shown(HEAD) == {"ldos": ("success", f"done; base {BASE}")}
 
 
 def test_a_token_that_may_not_write_statuses(github, made, conclude):

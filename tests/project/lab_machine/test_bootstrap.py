@@ -132,8 +132,8 @@ def run_with_fuses(machine, *arguments):
 
 def settled(machine):
     """What a bootstrap is for, without what tells of its way there; of archives, which hold the time, that they are."""
-    told = ("var/log/", "var/lib/ldos-lab/stamps/", "var/lib/ldos-lab/doing/")
-    found = {place: digest for place, digest in machine.tree().items() if not place.startswith(told)}
+    reported = ("var/log/", "var/lib/ldos-lab/stamps/", "var/lib/ldos-lab/doing/")
+    found = {place: digest for place, digest in machine.tree().items() if not place.startswith(reported)}
     return {place: digest if not place.endswith(".pyz") else "" for place, digest in found.items()}
 
 

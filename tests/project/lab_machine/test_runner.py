@@ -154,7 +154,7 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     files = sorted(path for path in runner.iterdir() if path.is_file())
     assert [path.name for path in files] == [".credentials", ".credentials_rsaparams", ".runner"]
     assert {path.stat().st_mode & 0o777 for path in files} == {0o640}
-    assert all(SECRET not in said for said in [*installed.calls, done.stdout, done.stderr])
+    assert all(SECRET not in printed for printed in [*installed.calls, done.stdout, done.stderr])
     seen = [path for folder in (JOBS, REGISTRATION) for path in (installed.root / folder).rglob("*") if path.is_file()]
     assert all(SECRET not in path.read_text() for path in seen)
     assert [path.name for path in (installed.root / REGISTRATION).iterdir()] == ["number"]
@@ -281,8 +281,8 @@ def test_a_machine_on_which_a_job_left_a_file_takes_no_other(installed):
     done = installed.run(program(installed, "prepare"))
     assert done.returncode == 1
     assert "this machine is not fit for a job" in done.stderr
-    told = installed.read("var/lib/ldos-lab/out-of-service")
-    assert f"file {installed.root}/var/tmp/a \\x1b[2J" in told
+    reported = installed.read("var/lib/ldos-lab/out-of-service")
+    assert f"file {installed.root}/var/tmp/a \\x1b[2J" in reported
     assert requests(installed) == []
     (installed.root / "var/tmp/a \x1b[2J").unlink()
     assert installed.run(program(installed, "prepare")).returncode == 0

@@ -54,8 +54,8 @@ WRONG = [
 @pytest.mark.parametrize(("name", "text", "form"), WRONG)
 def test_line_and_expected_form_are_reported(machine, name, text, form):
     machine.write("etc/ldos-lab/lab.conf", f"\n{name}={text}\n")
-    told = machine.bootstrap("--list").stderr
-    assert told.endswith(f"lab.conf line 2: {name} cannot be '{text}'; it must be {form}\n")
+    reported = machine.bootstrap("--list").stderr
+    assert reported.endswith(f"lab.conf line 2: {name} cannot be '{text}'; it must be {form}\n")
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in WRONG}))

@@ -36,8 +36,8 @@ def test_systemd_finds_no_fault(tmp_path):
     names = [unit.name.replace("@", "@400000") for unit in UNITS]
     command = ["systemd-analyze", f"--root={root}", "verify", *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    told = [line for line in done.stderr.splitlines() if "ldos" in line]
-    assert (done.returncode, told) == (0, []), done.stderr
+    reported = [line for line in done.stderr.splitlines() if "ldos" in line]
+    assert (done.returncode, reported) == (0, []), done.stderr
 
 
 def test_programs_of_units_are_installed_by_a_phase():

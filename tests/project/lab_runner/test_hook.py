@@ -87,10 +87,10 @@ def test_installed_files(installed):
 
 def test_required_variables_are_those_of_the_service(tmp_path):
     done = subprocess.run(["sh", INSTALL, tmp_path], check=True, capture_output=True, text=True)
-    told = [line.replace(str(tmp_path), "") for line in done.stdout.splitlines() if line.startswith("Environment=")]
+    reported = [line.replace(str(tmp_path), "") for line in done.stdout.splitlines() if line.startswith("Environment=")]
     service = INSTALL.with_name("ldos-job@.service").read_text("utf-8").splitlines()
-    assert told == [line for line in service if line.startswith("Environment=ACTIONS_RUNNER_")]
-    assert len(told) == 3
+    assert reported == [line for line in service if line.startswith("Environment=ACTIONS_RUNNER_")]
+    assert len(reported) == 3
 
 
 def test_hook_needs_only_python():

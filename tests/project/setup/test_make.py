@@ -13,9 +13,9 @@ ROOT = Path(__file__).parents[3]
 NATIVE = "pytest_ldos/trace/ctf/native"
 
 SETUP = """#!/bin/sh
-echo "setup $*" >>told
+echo "setup $*" >>calls
 mkdir -p "$1/bin"
-printf '#!/bin/sh\\necho "python $*" >>told\\n' >"$1/bin/python"
+printf '#!/bin/sh\\necho "python $*" >>calls\\n' >"$1/bin/python"
 chmod +x "$1/bin/python"
 sh .ci/made-from .ci/setup >"$1/.ready"
 """
@@ -40,11 +40,11 @@ def checkout(tmp_path):
 
 def make(folder, target="baseline"):
     """What ran."""
-    (folder / "told").write_text("")
+    (folder / "calls").write_text("")
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "ARGS"))}
     done = subprocess.run(["make", target], cwd=folder, env=ours, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return [line.strip() for line in (folder / "told").read_text().splitlines()]
+    return [line.strip() for line in (folder / "calls").read_text().splitlines()]
 
 
 def edit(file, before, after):

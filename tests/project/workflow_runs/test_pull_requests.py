@@ -16,7 +16,7 @@ from tests.fakes.github_api import FORK, REPOSITORY
 BASELINE = "baseline"
 
 
-def said(verdict: Verdict) -> Document:
+def document_of(verdict: Verdict) -> Document:
     """What a machine says of its measurement."""
     return full_document(sections=(Section(scenario=BASELINE, verdict=verdict),))
 
@@ -41,7 +41,7 @@ def shown(world, found) -> dict[str, str]:
 
 
 def measures(world, found, base: str, *verdicts: Verdict, factor: float = 1.0) -> None:
-    documents = [said(each) for each in verdicts or (Verdict.PASSED, Verdict.PASSED)]
+    documents = [document_of(each) for each in verdicts or (Verdict.PASSED, Verdict.PASSED)]
     world.measures(found["head"]["sha"], *documents, base=base, factor=factor)
 
 
@@ -171,7 +171,7 @@ def test_a_pull_request_that_is_closed(world, opened):
 def test_manual_start(world):
     base = world.scratch.head("main")
     commit = world.scratch.commit("topic", {}, onto="main")
-    world.measures(commit, said(Verdict.PASSED), said(Verdict.PASSED))
+    world.measures(commit, document_of(Verdict.PASSED), document_of(Verdict.PASSED))
     world.github.revisions["main"] = base
     run = world.by_hand("request.yml", base, branch="main", sha=commit, base="main", stack="")
     assert {state for state, _ in world.github.shown(commit).values()} == {"success"}, run.log
@@ -180,7 +180,7 @@ def test_manual_start(world):
 def test_a_merge_group_and_the_status_on_it(world, opened):
     opened()
     group, tip = world.scratch.commit("group", {"other.py": "x"}, onto="topic"), world.scratch.head("main")
-    world.measures(group, said(Verdict.PASSED), said(Verdict.PASSED))
+    world.measures(group, document_of(Verdict.PASSED), document_of(Verdict.PASSED))
     run = world.merge_group(group)
     assert {context: state for context, (state, _) in world.github.shown(group).items()} == GREEN, run.log
     assert world.github.shown(group)["ldos"][1] == f"passed; base {tip}"

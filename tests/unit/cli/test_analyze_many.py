@@ -179,11 +179,11 @@ def test_no_process_outlives_the_command(folder, tmp_path, end):
     command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "analyze", "runs"]
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    with (tmp_path / "said").open("wb") as said:
+    with (tmp_path / "printed").open("wb") as printed:
         process = subprocess.Popen(
             [*command, "--metrics", "slow.py", "--workers", "2"],
-            stdout=said,
-            stderr=said,
+            stdout=printed,
+            stderr=printed,
             start_new_session=True,
             env={**os.environ, "TMPDIR": str(temporary)},
         )
@@ -197,7 +197,7 @@ def test_no_process_outlives_the_command(folder, tmp_path, end):
     assert process.wait(60) != 0
     await_(lambda: not [each for each in started if is_running(each)])
     await_(lambda: not list(temporary.iterdir()))
-    assert "Traceback" not in (tmp_path / "said").read_text()
+    assert "Traceback" not in (tmp_path / "printed").read_text()
 
 
 def await_(condition):

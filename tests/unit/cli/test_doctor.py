@@ -58,8 +58,8 @@ def answer(environment, *arguments, agree):
     )
     os.close(theirs)
     try:
-        said = _talk(ours, agree)
-        return process.wait(SILENCE_S), said
+        printed = _talk(ours, agree)
+        return process.wait(SILENCE_S), printed
     finally:
         process.kill()
         process.wait()
@@ -67,14 +67,14 @@ def answer(environment, *arguments, agree):
 
 
 def _talk(terminal, agree):
-    said = question = ""
+    printed = question = ""
     while True:
-        assert select.select([terminal], [], [], SILENCE_S)[0], f"it asks for something else: {said}"
+        assert select.select([terminal], [], [], SILENCE_S)[0], f"it asks for something else: {printed}"
         try:
             piece = os.read(terminal, 4096).decode()
         except OSError:  # how a terminal says that nobody is left on its other end
-            return said
-        said, question = said + piece, question + piece
+            return printed
+        printed, question = printed + piece, question + piece
         if question.endswith("[y/N]: "):
             line = question.splitlines()[-1]
             os.write(terminal, b"y\n" if any(name in line for name in agree) else b"n\n")
@@ -155,26 +155,26 @@ def test_confirmed_fixes_are_applied_and_refused_ones_are_not(environment, tmp_p
     with subprocess.Popen([stray.args[0], "600"]) as refused:
         try:
             agree = (f"process {stray.pid} ", str(tmp_path))
-            code, said = answer(environment, "--stack=embedded", "--fix", agree=agree)
+            code, printed = answer(environment, "--stack=embedded", "--fix", agree=agree)
             assert refused.poll() is None
         finally:
             refused.kill()
     assert code in {0, 11}
-    assert f"end process {refused.pid}" in said
-    assert f"done: end process {refused.pid}" not in said
-    assert f"done: end process {stray.pid} (ros2_control_node)" in said
-    assert "(cannot be undone)? [y/N]" in said
+    assert f"end process {refused.pid}" in printed
+    assert f"done: end process {refused.pid}" not in printed
+    assert f"done: end process {stray.pid} (ros2_control_node)" in printed
+    assert "(cannot be undone)? [y/N]" in printed
     assert stray.wait(timeout=60) == -signal.SIGINT
     assert not left.exists()
-    rows = re.findall("recorders' folders(?! →)", said)
+    rows = re.findall("recorders' folders(?! →)", printed)
     assert len(rows) == 2, "before and after"
 
 
 @pytest.mark.acceptance  # the test above refuses one of several
 def test_refused_fixes_are_not_applied(environment, tmp_path, stray):
-    _, said = answer(environment, "--stack=embedded", "--fix", agree=())
-    assert f"end process {stray.pid}" in said
-    assert "done:" not in said
+    _, printed = answer(environment, "--stack=embedded", "--fix", agree=())
+    assert f"end process {stray.pid}" in printed
+    assert "done:" not in printed
     assert stray.poll() is None
     assert not (tmp_path / "state").exists()
 

@@ -162,7 +162,7 @@ def test_a_busy_machine_is_named(ldos, stack):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (("dds_flod.rate", *RANGE), "did you mean 'dds_flood.rate'"),
         (("dds_flood.reliability", *RANGE), "is no number(.|\n)*ldos sweep --over dds_flood.reliability"),
@@ -187,11 +187,11 @@ def test_a_busy_machine_is_named(ldos, stack):
         ((ADDRESS, *RANGE, "--output", "breaking.txt"), "has no format of a report"),
     ],
 )
-def test_bad_input_is_refused_before_anything_starts(ldos, stack, arguments, said):
+def test_bad_input_is_refused_before_anything_starts(ldos, stack, arguments, printed):
     starts = stack()
     with pytest.raises(ConfigurationError) as refused:
         ldos(*arguments)
-    assert refused.match(said)
+    assert refused.match(printed)
     assert starts == []
 
 

@@ -272,20 +272,22 @@ def test_a_run_that_measured_a_scenario_twice_is_pinned_by_its_set(history):
     )
     for trials in (first, second):
         history.append(build_rows(trials, run="twice", branch="", verdict="passed"))
-    said = refusal("pin", "twice")
-    assert "measured a scenario more than once" in said
-    assert all(f"{identify(each)} (baseline, {each.started_at.replace('T', ' ')})" in said for each in (first, second))
+    printed = refusal("pin", "twice")
+    assert "measured a scenario more than once" in printed
+    assert all(
+        f"{identify(each)} (baseline, {each.started_at.replace('T', ' ')})" in printed for each in (first, second)
+    )
     ldos("pin", identify(second))
     (file,) = history.directory.rglob("pin.json")
     assert read_pin(file.parent).trials == identify(second)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("zzz", "no commit or run is called 'zzz'"), ("run-00", "did you mean 'run-00")]
+    ("name", "printed"), [("zzz", "no commit or run is called 'zzz'"), ("run-00", "did you mean 'run-00")]
 )
-def test_an_unknown_pin(history, name, said):
+def test_an_unknown_pin(history, name, printed):
     fill(history.directory, STEADY)
-    assert said in refusal("pin", name)
+    assert printed in refusal("pin", name)
 
 
 def test_an_ambiguous_pin(history):
@@ -369,9 +371,9 @@ def test_a_folder_that_cannot_be_made(project, history, place):
     file = history.directory / place.replace("HOST", trials.fingerprint.host_class)
     file.parent.mkdir(parents=True)
     file.write_text("")
-    said = refusal("import", save(project, "run", trials))
-    assert "cannot be written" in said
-    assert "name another history with --dir" in said
+    printed = refusal("import", save(project, "run", trials))
+    assert "cannot be written" in printed
+    assert "name another history with --dir" in printed
 
 
 # --- where there is nothing to show ---------------------------------------------------------
@@ -402,7 +404,7 @@ def test_a_file_in_place_of_a_history(project):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (["--metric", "T44"], "unknown metric 'T44'\n  → did you mean 'T4'"),
         (["--scenario", "base_line"], "did you mean 'baseline'?"),
@@ -411,6 +413,6 @@ def test_a_file_in_place_of_a_history(project):
         (["--metric", "T4", "--since", "yesterday"], "neither a date nor a commit"),
     ],
 )
-def test_unknown_names(history, arguments, said):
+def test_unknown_names(history, arguments, printed):
     fill(history.directory, STEADY)
-    assert said in refusal(*arguments)
+    assert printed in refusal(*arguments)

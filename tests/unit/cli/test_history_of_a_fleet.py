@@ -152,9 +152,9 @@ def test_two_imports_at_once_lose_nothing(project):
         subprocess.Popen([*command, *names, "--dir", "history"], stdout=subprocess.PIPE, text=True)
         for names in (one, both)
     ]
-    said = [process.communicate(timeout=300)[0] for process in running]
+    printed = [process.communicate(timeout=300)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0]
-    assert sum(int(each.split()[0]) for each in said) >= 140
+    assert sum(int(each.split()[0]) for each in printed) >= 140
     table = history().read().table
     assert table.select("trials").n_unique() == 140
     assert table.height == table.select("trials", "metric", "trial").n_unique()

@@ -169,14 +169,14 @@ def test_unjudged_trials_make_no_green_badge(history):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (("--site", "site", "--metric", "T4"), "a site shows all metrics"),
         (("--repository", URL), "--repository is for the links of a site"),
         (("--site", "site", "--repository", "javascript:alert(1)"), "is not an address"),
     ],
 )
-def test_incompatible_options_are_refused(history, arguments, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_incompatible_options_are_refused(history, arguments, printed):
+    with pytest.raises(ConfigurationError, match=printed):
         invoke_ldos("history", *arguments)
     assert not Path("site", "index.html").exists()

@@ -62,11 +62,13 @@ def test_grid_is_measured_with_progress_and_shown(ldos, stack, tmp_path):
     assert len({(spec.control_rate_hz, spec.faults.planning_delay_ms) for spec in starts}) == len(starts) == 4
     (folder,) = tmp_path.glob(".ldos/sweeps/*/*")
     assert len(list(folder.glob("cells/*.json"))) == 4
-    told = lines_of(result.stderr)
-    assert told[0].startswith("sweep: 4 stack starts, about")
-    assert [line.partition(": ")[2][:7] for line in told if " of 4: " in line] == [f"{n} of 4:" for n in range(1, 5)]
-    assert sum("2 of 2 succeeded, T1" in line for line in told) == 4
-    assert any(line.endswith("s left") for line in told)
+    reported = lines_of(result.stderr)
+    assert reported[0].startswith("sweep: 4 stack starts, about")
+    assert [line.partition(": ")[2][:7] for line in reported if " of 4: " in line] == [
+        f"{n} of 4:" for n in range(1, 5)
+    ]
+    assert sum("2 of 2 succeeded, T1" in line for line in reported) == 4
+    assert any(line.endswith("s left") for line in reported)
     shown = lines_of(result.stdout)
     assert "250 0 valid 2 of 2 16 … 100 %" in shown
     assert shown[-1] == f"results: {folder.relative_to(tmp_path)}"
@@ -102,9 +104,9 @@ def test_full_disk_ends_it_with_saved_results(ldos, stack, tmp_path, monkeypatch
     monkeypatch.setattr(SweepFolder, "keep", keep_on_full_disk)
     result = ldos(*FOUR)
     assert result.exit_code == exit_codes.INVALID
-    told = " ".join(result.stderr.split())
-    assert re.search(r"\.ldos/sweeps/\S+ cannot be written: ", told)
-    assert "or name another place; what was kept before is whole" in told
+    reported = " ".join(result.stderr.split())
+    assert re.search(r"\.ldos/sweeps/\S+ cannot be written: ", reported)
+    assert "or name another place; what was kept before is whole" in reported
     assert len(list(tmp_path.glob(".ldos/sweeps/*/*/cells/*"))) == 1
     monkeypatch.setattr(SweepFolder, "keep", keep)
     starts = stack()

@@ -109,10 +109,10 @@ def test_an_interrupted_run_leaves_nothing_running(tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env=environment) as ldos:
         nodes = await_nodes(psutil.Process(ldos.pid))
         ldos.send_signal(signal.SIGINT)
-        _, said = ldos.communicate(timeout=60)
+        _, printed = ldos.communicate(timeout=60)
     assert ldos.returncode == 130
-    assert b"interrupted; nothing is kept" in said
-    assert b"Traceback" not in said
+    assert b"interrupted; nothing is kept" in printed
+    assert b"Traceback" not in printed
     assert not psutil.wait_procs(nodes, timeout=60)[1]
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -139,9 +139,9 @@ def test_sender_that_misses_its_period_is_reported(ldos, tmp_path):
 
 def test_unwritable_results_are_refused_first(ldos, tmp_path):
     (tmp_path / "file").write_text("")
-    for option, said in (("--log", "log"), ("--output", "x.html"), ("--parquet", "tables"), ("--record", "r.json")):
+    for option, printed in (("--log", "log"), ("--output", "x.html"), ("--parquet", "tables"), ("--record", "r.json")):
         with pytest.raises(ConfigurationError, match="cannot be written: Not a directory") as caught:
-            ldos("two.json", "-t", "60", option, f"file/{said}")
+            ldos("two.json", "-t", "60", option, f"file/{printed}")
         assert caught.value.remedy
 
 

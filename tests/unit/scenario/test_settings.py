@@ -152,10 +152,10 @@ def test_invalid_value_is_named_with_file_scenario_and_key(tmp_path, file, prefi
     (tmp_path / file).write_text(f"[{prefix}scenarios.busy]\n{text}\n")
     with pytest.raises(ConfigurationError) as raised:
         read_toml(tmp_path)
-    told = raised.value.message
-    assert told.startswith(f"{tmp_path / file}: [tool.ldos.scenarios.busy")
-    assert place in told
-    assert message in told
+    reported = raised.value.message
+    assert reported.startswith(f"{tmp_path / file}: [tool.ldos.scenarios.busy")
+    assert place in reported
+    assert message in reported
 
 
 def test_contradictory_settings_are_named_with_their_scenario():

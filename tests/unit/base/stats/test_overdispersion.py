@@ -16,13 +16,13 @@ def wrong_calls(test: BoundaryTest, *, group: int, correlation: float, side: Sid
     """Exact probability that a side is chosen at the boundary, with a look after each start."""
     spread = 1 / correlation - 1
     chances = betabinom(group, test.boundary * spread, (1 - test.boundary) * spread).pmf(np.arange(group + 1))
-    undecided, called = np.array([1.0]), 0.0
+    pending, called = np.array([1.0]), 0.0
     for start in range(1, STARTS + 1):
-        undecided = np.convolve(undecided, chances)
+        pending = np.convolve(pending, chances)
         trials = start * group
         decided = [test.log_evidence(hits, trials, side) >= -np.log(test.error) for hits in range(trials + 1)]
-        called += undecided[decided].sum()
-        undecided[decided] = 0.0
+        called += pending[decided].sum()
+        pending[decided] = 0.0
     return float(called)
 
 

@@ -68,16 +68,16 @@ def test_a_file_copied_from_another_host_class_is_not_comparable(stores, elsewhe
     assert isinstance(find_baseline(stores, own), NotComparable)
 
 
-def beside(trials, *loads):
+def under(trials, *loads):
     proofs = tuple({"kind": load.KIND, "shortfall": "", "summary": load.KIND} for load in loads)
     return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, loads=loads), loads=proofs)
 
 
 def test_other_loads_are_not_comparable_and_differences_are_named(stores):
-    stores.save(beside(noisy_set(1), DdsFloodSpec(rate_hz=1000)), to_repository=False)
-    same = find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=1000)))
+    stores.save(under(noisy_set(1), DdsFloodSpec(rate_hz=1000)), to_repository=False)
+    same = find_baseline(stores, under(noisy_set(2), DdsFloodSpec(rate_hz=1000)))
     assert isinstance(same, Found)
-    other = find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=2000), CpuLimitSpec()))
+    other = find_baseline(stores, under(noisy_set(2), DdsFloodSpec(rate_hz=2000), CpuLimitSpec()))
     assert isinstance(other, NotComparable)
     assert "dds_flood.rate_hz is 2000 here, 1000 there" in describe_reason(other.reason)
     assert "cpu_limit only here" in describe_reason(other.reason)
@@ -120,15 +120,15 @@ def test_promotion_copies_into_the_repository(stores):
 
 
 def test_programs_of_the_machine_are_not_promoted(stores):
-    beside = Interference(seconds=2.0, cpus=2, others_s=1.0, programs={"secret-project": 1.0})
+    under = Interference(seconds=2.0, cpus=2, others_s=1.0, programs={"secret-project": 1.0})
     trials = noisy_set(1)
-    first = replace(trials.motions[0], interference=beside)
+    first = replace(trials.motions[0], interference=under)
     stores.save(
-        replace(trials, trials=(first, *trials.trials[1:]), surroundings=beside, repeated=(first,)), to_repository=False
+        replace(trials, trials=(first, *trials.trials[1:]), surroundings=under, repeated=(first,)), to_repository=False
     )
     promoted = stores.promote(*stores.all())
     assert "secret-project" not in promoted.read_text()
-    assert read_trials(promoted).motions[0].interference == replace(beside, programs={})
+    assert read_trials(promoted).motions[0].interference == replace(under, programs={})
 
 
 @pytest.mark.parametrize("name", ["..", "../../up", "/etc/passwd", ".hidden", "", "a/../../../b", "a\0b"])

@@ -34,15 +34,15 @@ def test_excess_weights_share_the_whole_budget():
 
 
 def test_user_metric_does_not_change_other_shares():
-    without, beside = metric_shares(METRICS.values()), metric_shares([*METRICS.values(), OWN])
-    assert {name: beside[name] for name in without} == without
+    without, with_it = metric_shares(METRICS.values()), metric_shares([*METRICS.values(), OWN])
+    assert {name: with_it[name] for name in without} == without
 
 
 def test_metrics_of_settings_have_weight_and_own_metrics_change_no_share():
     asked = [dataclasses.replace(OWN, name=f"cpu_{name}", asked_as=f"cpu:{name}", error_share=0.06) for name in "abc"]
-    without, beside = (metric_shares([*METRICS.values(), *asked, *more]) for more in ((), (OWN,)))
-    assert {name: beside[name] for name in without} == without
-    assert sum(beside.values()) == pytest.approx(1)
+    without, with_it = (metric_shares([*METRICS.values(), *asked, *more]) for more in ((), (OWN,)))
+    assert {name: with_it[name] for name in without} == without
+    assert sum(with_it.values()) == pytest.approx(1)
     assert 0.8 < without["T1"] / metric_shares(METRICS.values())["T1"] < 1
     assert without["cpu_a"] == without["cpu_c"] == pytest.approx(without["T5"])
 

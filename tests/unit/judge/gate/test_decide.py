@@ -644,8 +644,8 @@ def test_trial_without_duration_does_not_remove_the_noise():
 
 
 def test_no_common_metrics_is_no_verdict():
-    strangers = trial_set([dataclasses.replace(each, goal="other") for each in noisy_set(1).trials])
-    result = compare(strangers, noisy_set(2))
+    other_goals = trial_set([dataclasses.replace(each, goal="other") for each in noisy_set(1).trials])
+    result = compare(other_goals, noisy_set(2))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert why.OtherGoals(("other",), ("reach",)) in result.reasons
 

@@ -157,10 +157,10 @@ def test_message_rates_add_up(recorded):
 def test_chunk_size_does_not_change_the_file(recorded, monkeypatch):
     model, flow, data, _ = recorded("intra_process")
     monkeypatch.setattr(write, "_BYTES_AT_ONCE", 4096)
-    told = []
-    assert exported(model, flow=flow, progress=lambda done, of: told.append((done, of))) == data
-    assert len(told) > 10
-    assert told[-1][0] == told[-1][1]
+    reported = []
+    assert exported(model, flow=flow, progress=lambda done, of: reported.append((done, of))) == data
+    assert len(reported) > 10
+    assert reported[-1][0] == reported[-1][1]
 
 
 def test_trials_phases_and_loops(tmp_path):

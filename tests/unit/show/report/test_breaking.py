@@ -45,9 +45,9 @@ def test_metric_is_shown_with_its_limit(tmp_path):
     table = lines_of(render_breaking_as(found, Format.TERMINAL, width=110))
     assert "level broken share interval median starts result" in table
     assert any(line.startswith("1 ms 0 of 12 0 % 0 % … 42 % 1") and line.endswith(" ms 3 holds") for line in table)
-    told = list(cause_of(found))
-    assert any(each.startswith("what explains most of it other than T1 itself: executor queue") for each in told)
-    assert told[-1].endswith("it is slower or less regular, but arrives")
+    reported = list(cause_of(found))
+    assert any(each.startswith("what explains most of it other than T1 itself: executor queue") for each in reported)
+    assert reported[-1].endswith("it is slower or less regular, but arrives")
 
 
 def test_result_without_a_threshold(tmp_path):
@@ -76,9 +76,9 @@ def test_unreachable_load_is_no_threshold(tmp_path):
 def test_failures_of_the_harshest_measured_level_are_shown(tmp_path):
     """Beyond it, nothing counts."""
     found = search(MadeUpStack(reaches=50, fails=lambda level, index: level > 20 and index == 0), tmp_path)
-    (told,) = [each for each in cause_of(found) if "failed" in each]
-    assert told.startswith(("3 of 12 trials at ", "6 of 24 trials at "))
-    assert "1000" not in told
+    (reported,) = [each for each in cause_of(found) if "failed" in each]
+    assert reported.startswith(("3 of 12 trials at ", "6 of 24 trials at "))
+    assert "1000" not in reported
 
 
 def test_broken_when_calm_is_reported(tmp_path):

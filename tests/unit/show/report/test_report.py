@@ -208,15 +208,15 @@ UNJUDGED = {"T3": 3.0}
 
 def test_unjudged_metrics_are_shown_with_the_verdict_in_every_format():
     section = section_of(*(noisy_set(seed, cv=UNJUDGED, session="one") for seed in (1, 2)))
-    beside = f"not judged here: T3 ({change_of(metric_of(section, 'T3').change)})"
+    unjudged = f"not judged here: T3 ({change_of(metric_of(section, 'T3').change)})"
     first, reason, *_ = text_of(section).splitlines()
-    assert first == f"baseline: passed; 10 of 10 trials succeeded; {beside}"
+    assert first == f"baseline: passed; 10 of 10 trials succeeded; {unjudged}"
     assert "T3 is not judged here: its MDE is" in reason
-    assert summarize(section) == f"nothing moved; {beside}"
+    assert summarize(section) == f"nothing moved; {unjudged}"
     document = compose([section])
     assert metric_of(section, "T3").verdict == "not_judged"
     assert "nothing moved; not judged here: T3" in markdown.render(document)
-    assert beside in html.render(document)
+    assert unjudged in html.render(document)
     assert "not_judged" in text_of(section)
 
 
@@ -422,10 +422,10 @@ def test_blocks_and_added_trials_come_from_the_records():
 def test_interrupted_extension_counts_completed_trials():
     plain = noisy_set(1, n=13, incomplete="the arm could not return home", looks=(Look(8, 8),), last_look=Look(16, 16))
     head = dataclasses.replace(plain, spec=dataclasses.replace(plain.spec, trials=8))
-    told = text_of(section_of(head, noisy_set(2)))
-    assert "no more trials could be added" in told
-    assert told.count("the arm could not return home") == 1
-    assert "5 trials were added, 13 of at most 16 in all; 1 look at: 8 against 8" in told
+    reported = text_of(section_of(head, noisy_set(2)))
+    assert "no more trials could be added" in reported
+    assert reported.count("the arm could not return home") == 1
+    assert "5 trials were added, 13 of at most 16 in all; 1 look at: 8 against 8" in reported
 
 
 def test_calibration_is_reported():
@@ -436,8 +436,8 @@ def test_calibration_is_reported():
     )  # fmt: skip
     known = Calibrated(calibration, Path("baseline.calibration.json"))
     head = noisy_set(1)
-    told = text_of(section_of(head, calibration=known))
-    assert "calibration: baseline.calibration.json (6 starts, 60 trials, 2026-01-01)" in told
+    reported = text_of(section_of(head, calibration=known))
+    assert "calibration: baseline.calibration.json (6 starts, 60 trials, 2026-01-01)" in reported
     other = Uncalibrated(OtherHostClasses(BaselineKey.of(head), ("another",)))
     assert "there is a calibration of host class another" in text_of(section_of(head, calibration=other))
 

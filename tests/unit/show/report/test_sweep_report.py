@@ -156,8 +156,8 @@ def test_trial_with_a_failed_reset_counts_as_failed():
     assert rows == [
         ("valid", "4 of 4"), ("broken", "1 of 2"), ("broken", "0 of 1"), ("not measured", "–"),
     ]  # fmt: skip
-    told = describe_cell(report.cells[2], shown_metrics(report))
-    assert told == f"rate_hz=1000, cpus=1: broken: the arm could not go on: {stuck}; 0 of 1 succeeded"
+    reported = describe_cell(report.cells[2], shown_metrics(report))
+    assert reported == f"rate_hz=1000, cpus=1: broken: the arm could not go on: {stuck}; 0 of 1 succeeded"
     assert stuck in render_text(report, width=200, color=False)
     assert "✕</span> broken" in as_html(report)
 
@@ -204,8 +204,8 @@ def test_text_in_csv_is_not_a_formula(full):
 
 def saying(report, words):
     """A report with other programs' words wherever there may be some."""
-    said = {"label": words, "reasons": (words,), "loads": (words,), "hosts": (words,), "verdict": words or "none"}
-    cells = tuple(dataclasses.replace(cell, **said) for cell in report.cells)
+    printed = {"label": words, "reasons": (words,), "loads": (words,), "hosts": (words,), "verdict": words or "none"}
+    cells = tuple(dataclasses.replace(cell, **printed) for cell in report.cells)
     axes = (report.axes[0], dataclasses.replace(report.axes[1], name=words))
     return dataclasses.replace(report, name=words, stack=words, notes=(words,), cells=cells, axes=axes)
 

@@ -27,11 +27,11 @@ Path("{folder}/gone").touch()
 @pytest.fixture
 def watch(tmp_path, monkeypatch):
     """Watches a program instead of the readiness node, which needs ROS 2."""
-    monkeypatch.setattr(readiness_watch, "_READINESS", "told")
+    monkeypatch.setattr(readiness_watch, "_READINESS", "reporter")
     monkeypatch.setattr(readiness_watch, "_END_S", 60.0)
 
     def of(program: str) -> ReadinessWatch:
-        (tmp_path / "told.py").write_text(program, encoding="utf-8")
+        (tmp_path / "reporter.py").write_text(program, encoding="utf-8")
         environment = {"PYTHONPATH": str(tmp_path)}
         return ReadinessWatch(StackSpec(), needs_clock=False, environment=environment, log_directory=tmp_path)
 
