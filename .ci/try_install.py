@@ -27,7 +27,7 @@ _INVALID = 11
 
 
 def try_install(archive: Path, folder: Path) -> None:
-    """Raises `SystemExit` with what was said, where anything is not as it should be."""
+    """Raises `SystemExit` with the output if a check fails."""
     ours = version("pytest-ldos")
     (folder / "test_plain.py").write_text(_PLAIN, "utf-8")
     (folder / "test_reach.py").write_text(_SCENARIO, "utf-8")
@@ -50,10 +50,10 @@ def try_install(archive: Path, folder: Path) -> None:
 
 
 def run(folder: Path, command: list[str], *wanted: str, status: int | None = 0) -> str:
-    """What a command said.
+    """Runs a command and returns its output.
 
     Args:
-        wanted: that it must say.
+        wanted: text that it must print.
         status: with which it must end; ``None`` for any.
     """
     environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": ""}

@@ -2,7 +2,7 @@
 
     python -m benchmarks.contrasts        # four minutes
 
-Three designs: five and fifteen pairs of starts with two trials each, interleaved; and ten trials in three starts beside a
+Three designs: five and fifteen pairs of starts with two trials each, interleaved; and ten trials in three starts against a
 stored baseline. Trials vary by 10 %; a share of their variance is the question's, which both versions answer.
 """
 

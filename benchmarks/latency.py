@@ -72,7 +72,7 @@ def rates_of(study: Study) -> dict[tuple[object, object, object], float]:
 
 @dataclass(frozen=True)
 class Limits:
-    """What is told of our tool in the end.
+    """Summary of the latency tool.
 
     Attributes:
         added: to ddsperf's median over the same library, as a share with its interval; in each setup.

@@ -2,7 +2,7 @@
 
 An event of a pull request is somebody's word for its commit where the commit is in the repository itself. Any other is
 named by a maintainer: a comment's payload has no commit, and a push just before a label would make the label name a
-commit that nobody saw.
+commit that was not reviewed.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def _write(api: Api, measured: Measured, base: str, found: Mapping[str, Judged])
 
 
 def _within(whole: Judged, judged: Judged) -> Judged:
-    """What is said of one class of machines: nothing is green where the whole is not."""
+    """The status of one class of machines, which is not green if the whole is not."""
     if judged.state is not State.SUCCESS or whole.state is State.SUCCESS:
         return judged
     return Judged(State.ERROR, f"{judged.text} here, but not as a whole: see {CONTEXT}")

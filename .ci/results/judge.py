@@ -1,4 +1,4 @@
-"""Decides again, from the raw trials that machines of the lab have left, what is to be said of a commit.
+"""Judges a commit again, from the raw trials of the lab's machines.
 
 Usage: .venv/bin/python .ci/results/judge.py RECEIVED MADE --commit SHA --scenarios "NAMES" --project FOLDER
 

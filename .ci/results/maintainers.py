@@ -15,7 +15,7 @@ _LOGIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}(?:\[bot\])?")
 
 
 def parse_maintainers(text: str) -> frozenset[str]:
-    """The logins in small letters, which GitHub does not tell from capital ones; nobody's without any text.
+    """The logins in lower case, because GitHub ignores the case; none for an empty text.
 
     Raises:
         Failed: it is no such list, or names the login that every workflow has.

@@ -78,7 +78,7 @@ def open_ones(api: Api, commit: str = "") -> Iterator[PullRequest]:
 
 
 def merge_base(api: Api, pull_request: PullRequest) -> str:
-    """The commit where a pull request left its base branch: nobody is blamed for what others merged since."""
+    """The merge base of a pull request: later changes of its base branch are not attributed to it."""
     answer = api.ask("GET", f"compare/{pull_request.base}...{pull_request.head}")
     return commit_in(answer, "merge_base_commit", "sha")
 

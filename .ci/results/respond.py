@@ -1,4 +1,4 @@
-"""Carries out what was decided about an event: statuses, an answer, and what the next jobs are told."""
+"""Carries out the decision about an event: statuses, an answer, and outputs for the next jobs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from surroundings import append_to, run_url
 
 _FOR_WORD: Final = "waits for a maintainer's word: /ldos COMMIT"
 _TRIALS: Final = 10
-"""Of each scenario, where nobody asks for more or fewer."""
+"""Default number of trials of each scenario."""
 
 
 def respond(api: Api, decision: Decision, *, scenarios: str, stack: str) -> str:
     """Carries it out; returns what was done.
 
     Args:
-        scenarios, stack: what is measured where nobody asks for others; names of scenarios are separated by blanks.
+        scenarios, stack: what is measured by default; names of scenarios are separated by blanks.
     """
     match decision:
         case Measure(wanted):

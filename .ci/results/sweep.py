@@ -1,4 +1,4 @@
-"""Ends waiting that nobody will end: a job that no machine took is dropped by GitHub after a day, without a word."""
+"""Ends statuses that would wait forever: GitHub drops a job that no machine took after a day, without a notice."""
 
 from __future__ import annotations
 

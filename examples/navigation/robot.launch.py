@@ -1,4 +1,4 @@
-"""Start Nav2 with its loopback simulator: a robot that moves exactly as told, in a map of one room."""
+"""Start Nav2 with its loopback simulator: a robot that moves exactly as commanded, in a map of one room."""
 
 from pathlib import Path
 

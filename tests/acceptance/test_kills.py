@@ -89,14 +89,14 @@ class Kill:
 
     @property
     def finished(self) -> int:
-        """Trials that it said were finished."""
+        """Trials that it reported as finished."""
         return len(_FINISHED.findall(self.output))
 
     @property
     def phase(self) -> str:
         if _BEGUN not in self.output:
             return "before the recording"
-        return "beside trials" if self.finished else "while it starts"
+        return "during trials" if self.finished else "while it starts"
 
     @property
     def faults(self) -> list[str]:
@@ -143,7 +143,7 @@ def kill(path: Path, number: signal.Signals, after_s: float) -> Kill:
 
 @pytest.fixture(scope="module")
 def whole_run_s(tmp_path_factory) -> float:
-    """Seconds that a run takes which nobody ends."""
+    """Seconds of a run that is not killed."""
     began = time.monotonic()
     done = start(make_project(tmp_path_factory.mktemp("whole")))
     output, _ = done.communicate(timeout=180)

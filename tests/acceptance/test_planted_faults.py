@@ -33,7 +33,7 @@ def test_two_equal_runs_are_no_regression(base, again):
 
 
 def test_planner_three_times_slower_is_found(base, measure):
-    """In one start, measured later, on a host that was not calibrated: smaller changes are not told from other times."""
+    """In one start, measured later, on a host that was not calibrated: smaller changes are not distinguished from variation over time."""
     t1 = median(all_series(base.trials)["T1"].finite)
     head = measure(f"planning delayed by {DELAY * t1:.1f} ms", planning_delay_ms=DELAY * t1)
     result = api.decide(head.trials, base.trials, api.Policy())

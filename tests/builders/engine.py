@@ -95,7 +95,7 @@ class Event:
 
     Attributes:
         ref: that the workflow is taken from.
-        payload: what GitHub tells of it.
+        payload: GitHub's description of it.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """What events can start a job of a GitHub workflow, and on which machines it can then run.
 
 Conditions (``if:``) and labels are no boundary, so conditions are not looked at: a job that can be reached but for its
-condition is reached. What cannot be told (an expression, a workflow of another repository) may be any machine.
+condition is reached. An unknown value (an expression, a workflow of another repository) may be any machine.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def dispatchers(workflows: Mapping[str, Mapping[str, Any]]) -> set[tuple[str, st
 
 
 def _can_dispatch(permissions: Any) -> bool:
-    """Where nothing is said, the repository's settings decide: GitHub's own default has no right to write."""
+    """By default, the repository's settings decide: GitHub's own default has no right to write."""
     return permissions == "write-all" or (isinstance(permissions, dict) and permissions.get("actions") == "write")
 
 

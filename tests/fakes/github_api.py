@@ -166,7 +166,7 @@ class FakeGitHub:
         return 200, found
 
     def headers_of(self, status: int, path: str) -> dict[str, str]:
-        """What is sent with an answer beside its length and kind."""
+        """Further headers of a response, in addition to its length and type."""
         if status == 302:
             found = _ZIP.search(path)
             name = [*self.artifacts][int(found.group(1)) - 1] if found else ""

@@ -87,7 +87,7 @@ def noisy(
 
 
 def version_of(script: Script) -> str:
-    """What tells the sources of a made-up stack from another's."""
+    """Digest of the sources of a fake stack."""
     code = getattr(script, "__code__", None)
     source = (code.co_code.hex(), repr(code.co_consts)) if code else repr(script)
     return str(getattr(script, "version", None) or hashlib.sha256(repr(source).encode()).hexdigest()[:8])

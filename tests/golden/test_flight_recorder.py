@@ -1,4 +1,4 @@
-"""A flight recorder's snapshot: what is said of it is what the application logged, in the time that is whole.
+"""A flight recorder's snapshot agrees with the application's log within complete spans.
 
 `flight_recorder` was recorded in overwrite mode. A talker and a listener moved from one CPU to the other every few
 messages, while a third process filled the ring of CPU 1: of its ring less than a second is left, of the other all.

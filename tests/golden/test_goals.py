@@ -158,7 +158,7 @@ def test_each_metric_has_a_source_or_a_reason(recorded, measured):
 
 @pytest.mark.parametrize("name", ["workspace_mock", "workspace_gz"])
 def test_feedback_reaches_the_client_within_a_millisecond_or_two(golden, name):
-    """MoveIt serves `/execute_trajectory` beside `/move_action`, and its feedback is nobody's here."""
+    """MoveIt serves `/execute_trajectory` in addition to `/move_action`, and its feedback is not used here."""
     for report in (each for each in reports_of(name) if each.error_code == ErrorCode.SUCCESS):
         delays = measure(golden(name), report).reception_ns
         assert set(delays) == {PLANNING_DELAY, EXECUTING_DELAY}
@@ -166,7 +166,7 @@ def test_feedback_reaches_the_client_within_a_millisecond_or_two(golden, name):
 
 
 def test_a_goal_that_could_not_be_planned(golden):
-    """MoveIt gave up after 5 s with code -6, which no event tells."""
+    """MoveIt gave up after 5 s with code -6, which is in no event."""
     (report,) = reports_of("panda_unreachable_1")
     assert report.error_code == ErrorCode.TIMED_OUT
     found = measure(golden("panda_unreachable_1"), report)

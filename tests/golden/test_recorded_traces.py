@@ -166,7 +166,7 @@ def test_an_empty_metadata_file_is_refused(golden, tmp_path):
 
 
 def test_containers_with_equal_pids_are_distinguished(golden):
-    """Two containers, each with a talker that is its process 1, told apart by the context ``pid_ns``."""
+    """Two containers, each with a talker as its process 1, distinguished by the context ``pid_ns``."""
     model = build_execution(read_trace(golden("two_containers")))
     assert model.processes["pid"].to_list() == [1, 1]
     assert model.threads.filter(tid=1)["process"].to_list() == [0, 1]

@@ -64,7 +64,7 @@ def test_leftovers_keep_the_machine_out_until_root_has_looked(lab, github, stran
     assert [line for line in findings(lab) if line.startswith(running)] == []
     reported = lab.out_of_service
     assert "file /tmp/stay" in reported
-    assert "What it said before: /var/lib/ldos-lab/out-of-service.before" in reported
+    assert "Earlier content: /var/lib/ldos-lab/out-of-service.before" in reported
     assert "Look at it; when the machine is clean: sudo rm /var/lib/ldos-lab/out-of-service" in reported
 
     lab.shell("systemctl start ldos-runner.service")  # its condition does not hold

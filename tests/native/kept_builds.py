@@ -92,7 +92,7 @@ def _keep(target: Path, make: Callable[[Path], None]) -> None:
 
 
 def _remove_oldest(folder: Path) -> None:
-    """Also removes what killed builds left: nobody else builds now."""
+    """Also removes remains of killed builds, because no other build is running."""
     for each in folder.iterdir():
         if each.is_dir():
             shutil.rmtree(each)

@@ -69,13 +69,13 @@ class Dictation:
 
 
 @contextmanager
-def listening_to_babeltrace(trace: Path, *, apart: bool = False) -> Iterator[Dictation]:
+def listening_to_babeltrace(trace: Path, *, by_stream: bool = False) -> Iterator[Dictation]:
     """Asks babeltrace2 for the events of a trace, without keeping them.
 
     Args:
-        apart: one stream after the other; otherwise in the order of their times.
+        by_stream: one stream after the other; otherwise in time order.
     """
-    command = [_SYSTEM_PYTHON, str(_DUMP), str(trace), *(["apart"] if apart else [])]
+    command = [_SYSTEM_PYTHON, str(_DUMP), str(trace), *(["by-stream"] if by_stream else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
         dictation = Dictation(child)
         yield dictation

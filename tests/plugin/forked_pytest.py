@@ -123,7 +123,7 @@ def load() -> None:
     """Loads these wings with their libraries, but the tracer's: a fork would lose the threads that it starts.
 
     Polars makes its pool of threads in the process that first computes. What it starts when it is loaded only gives
-    memory and files back; its allocator is told to do without.
+    memory and files back; its allocator is configured without it.
     """
     import scipy.optimize
     import scipy.special  # noqa: F401

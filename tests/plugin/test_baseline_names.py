@@ -97,8 +97,8 @@ def test_only_equal_cells_of_two_sweeps_are_refused(measure, project):
         result, project, "baseline@stack.control_rate_hz=250", "test_left[control_rate_hz=250]",
         "test_right[control_rate_hz=250]",
     )  # fmt: skip
-    apart = text.replace("[250, 400]", "[500, 800]", 1)
-    measure(apart.replace("[250, 400]", "[250]")).assert_outcomes(passed=3)
+    different = text.replace("[250, 400]", "[500, 800]", 1)
+    measure(different.replace("[250, 400]", "[250]")).assert_outcomes(passed=3)
     named = measure(text.replace("mark.baseline", "mark.baseline(name='left')", 1), "-k", "left")
     named.assert_outcomes(passed=2, deselected=2)
     assert {"left@stack.control_rate_hz=250", "left@stack.control_rate_hz=400"} <= baselines(project)

@@ -18,7 +18,7 @@ from tests.builders.ours import OURS, is_of_others
         ({OURS: None}, True),
         ({OURS: None, "PATH": None}, False),
     ],
-    ids=["ours", "another run's", "nobody's", "one that overwrote its environment"],
+    ids=["ours", "another run's", "no run's", "one that overwrote its environment"],
 )
 def test_process_is_recognised_by_its_inherited_environment(environment, of_others):
     given = {name: value for name, value in {**os.environ, **environment}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The condition of tests that measure time: others' use of the CPUs, and what becomes of a failure beside them."""
+"""The condition of tests that measure time: CPU time of other programs, and failures under it."""
 
 from __future__ import annotations
 

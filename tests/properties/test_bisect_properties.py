@@ -34,7 +34,7 @@ def test_without_a_step_there_is_no_answer():
 
 
 def test_answer_contains_one_of_two_steps():
-    """A commit between them is evidence against GOOD and against BAD: it is left undecided, and not accused."""
+    """A commit between them is evidence against both GOOD and BAD: it is inconclusive, and not blamed."""
     found = run("two steps of 10 %, CV 10 %")
     assert sum(each.covers(history) for history, each in found) >= 35
 

@@ -53,7 +53,7 @@ def in_turns(head, base, *, size=5):
 
 @st.composite
 def comparisons(draw):
-    """Two sets with noise, an effect on one metric, failures on either side; after each other or in turns."""
+    """Two sets with noise, an effect on one metric, failures on either side; sequential or interleaved."""
     seed, n = draw(SEEDS), draw(st.sampled_from([5, 10, 20]))
     metric, factor = draw(st.sampled_from(sorted(TYPICAL))), draw(FACTORS)
     failures = draw(st.tuples(st.integers(0, 3), st.integers(0, 3)))

@@ -1,4 +1,4 @@
-"""The arm beside CPU-bound processes, one on each CPU."""
+"""The arm under a load of CPU-bound processes, one on each CPU."""
 
 import pytest
 

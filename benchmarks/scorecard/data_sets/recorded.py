@@ -42,7 +42,7 @@ NEIGHBOURS: Final = 3
 """Starts of each version, where one comes after the other: as many as ten trials have."""
 
 CALIBRATIONS: Final = 40
-"""Different ones; runs take turns."""
+"""Different ones; runs are interleaved."""
 
 CALIBRATION_STARTS: Final = 8
 """Of one run of ``ldos calibrate``, as it is by default, but for the two trials more that it makes in each."""
@@ -108,7 +108,7 @@ def _one_after_another(scenario: str, pool: Mapping[str, Numbers], runs: int, rn
 
 
 def _two_places(starts: int, runs: int, rng: np.random.Generator) -> Indices:
-    """Base and head, apart from each other, in any order; shape (runs, 2)."""
+    """Base and head without overlap, in any order; shape (runs, 2)."""
     places = range(starts - NEIGHBOURS + 1)
     possible = [(base, head) for base in places for head in places if abs(base - head) >= NEIGHBOURS]
     return np.array(possible)[rng.integers(len(possible), size=runs)]

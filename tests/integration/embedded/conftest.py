@@ -40,7 +40,7 @@ def project(tmp_path, temporary) -> Project:
 
 @pytest.fixture
 def leaves_no_process(temporary) -> Iterator[Callable[[], None]]:
-    """Fails a test that leaves a process or a temporary file behind, whatever runs beside it."""
+    """Fails a test that leaves a process or a temporary file behind; other tests may run in parallel."""
     before = running()
 
     def check() -> None:

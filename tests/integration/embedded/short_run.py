@@ -37,7 +37,7 @@ if getent hosts localhost; then exit 99; fi
 """
 
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-"""Python is told to believe it."""
+"""Makes Python accept it."""
 
 SOCKETS = """
 import contextlib, json

@@ -1,4 +1,4 @@
-"""Disks that are full or only read, for real: small file systems in a mount namespace that nobody else sees."""
+"""Real full and read-only disks: small file systems in a private mount namespace."""
 
 from __future__ import annotations
 

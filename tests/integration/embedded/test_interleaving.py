@@ -1,4 +1,4 @@
-"""Two real embedded stacks in turns: each version's processes are its own, and both are measured alike."""
+"""Two interleaved embedded stacks: each version has its own processes, and both are measured alike."""
 
 from __future__ import annotations
 

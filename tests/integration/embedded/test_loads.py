@@ -1,4 +1,4 @@
-"""Loads beside the running stack, proven while it moves."""
+"""Loads on the running stack, with proofs while it moves."""
 
 from __future__ import annotations
 

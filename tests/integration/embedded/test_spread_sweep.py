@@ -116,7 +116,7 @@ def test_two_workers_here_take_turns(project, leaves_nothing):
 
 
 def test_results_of_an_ssh_worker_are_returned(project, ssh_config, tmp_path_factory, leaves_nothing):
-    """As the README has it; this machine is also the other, so both take turns."""
+    """As in the README; this machine is also the other one, so their workers alternate."""
     project.write("test_scenario.py", SWEEP)
     there = tmp_path_factory.mktemp("there")
     remote = f"ssh=there//ssh_config={ssh_config}//python={sys.executable}//chdir={there}"

@@ -1,4 +1,4 @@
-"""Loops of real ros2_control above 1 kHz, beside what its controller manager says of them itself.
+"""Loops of real ros2_control above 1 kHz, compared with the controller manager's own statistics.
 
 The manager publishes, each cycle, the periodicity of each controller on ``~/statistics``: a witness that reads no trace.
 """
@@ -170,10 +170,10 @@ def test_unknown_controller_is_refused_with_the_nearest_name(loop):
 
 
 def measure(loop: Project) -> np.ndarray:
-    """Three trials; returns the periods that the controller manager told meanwhile, ms."""
+    """Three trials; returns the periods that the controller manager published meanwhile, ms."""
     code, output = loop.run("-m", "baseline", "--ldos-trials=3", "--ldos-block=3")
     assert code == 0, output
     told_hz = np.loadtxt(loop.path / "periodicity")
     told_hz = told_hz[np.isfinite(told_hz)]  # it has none before the second cycle
-    assert told_hz.size > RATE_HZ, "the controller manager told nothing"
+    assert told_hz.size > RATE_HZ, "the controller manager published nothing"
     return 1000 / told_hz

@@ -1,4 +1,4 @@
-"""Recorded launches beside launch_pytest and launch_testing, in inner test runs with ROS's own packages."""
+"""Recorded launches together with launch_pytest and launch_testing, in inner test runs with ROS's own packages."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from std_srvs.srv import Trigger
 SLOW_S = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
 
 class Robot(Node):
-    """Drives where it is told, answers calls, and turns each word it hears into another."""
+    """Drives to given goals, answers calls, and answers each message with another."""
 
     def __init__(self):
         super().__init__("robot")
@@ -407,7 +407,7 @@ def test_unknown_node_is_refused_with_the_nearest_name(robot):
     assert robot.saved().trials == ()
 
 
-@pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel tells us nothing of threads that end")
+@pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel keeps no records of ended threads")
 def test_process_restarted_within_a_trial_is_counted_completely(robot, leaves_nothing):
     """Each lives for a second and works for half of it; a trial of ten seconds sees the end of two at least."""
     robot.write("mortal.py", MORTAL)

@@ -27,7 +27,7 @@ def opened(github):
 
 @pytest.fixture
 def decide(run_program, tmp_path):
-    """Lets the program decide about an event; gives what it said, and what it tells the next jobs."""
+    """Lets the program decide about an event; returns its output, and the outputs for the next jobs."""
 
     def run(event: str, payload, *, maintainers: str = json.dumps([MAINTAINER]), status: int = 0):
         (tmp_path / "event.json").write_text(json.dumps(payload), "utf-8")
@@ -159,9 +159,9 @@ def test_other_users_do_not_affect_a_running_measurement(github, opened, decide)
 
 @pytest.mark.parametrize("state", ["success", "failure"])
 def test_newer_commit_keeps_earlier_verdicts(github, opened, decide, state):
-    github.add_status(HEAD, state, f"said; base {FORKED_AT}")
+    github.add_status(HEAD, state, f"done; base {FORKED_AT}")
     decide("pull_request_target", pull_request("synchronize", opened(NEWER), before=HEAD))
-    assert github.shown(HEAD) == {"ldos": (state, f"said; base {FORKED_AT}")}
+    assert github.shown(HEAD) == {"ldos": (state, f"done; base {FORKED_AT}")}
 
 
 def test_another_base_makes_it_wait_again(github, opened, decide):

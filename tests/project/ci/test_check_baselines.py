@@ -1,4 +1,4 @@
-"""``.ci/results/check_baselines.py``: what machines recorded is read whole, written again, and shown beside what was."""
+"""``.ci/results/check_baselines.py``: machines' records are read whole, written again, and shown next to the old ones."""
 
 from __future__ import annotations
 

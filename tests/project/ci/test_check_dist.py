@@ -141,7 +141,7 @@ def listed(*options: str) -> set[str]:
 
 
 def test_every_file_that_is_not_excluded_is_known():
-    """What is new has to be told to the check or be excluded, or the release's build fails."""
+    """New files must be added to the check or excluded, or the release's build fails."""
     spec = importlib.util.spec_from_file_location("check_dist", SCRIPT)
     assert spec is not None
     assert spec.loader is not None

@@ -66,7 +66,7 @@ def test_mismatches_are_refused(check, changelog, tag, number, says):
 
 def test_release_names_its_sources(check):
     without = URLS.replace("Source", "Home")
-    assert check("## [1.2.0] - 2026-11-22", urls=without) == (0, ""), "before a release nobody knows"
+    assert check("## [1.2.0] - 2026-11-22", urls=without) == (0, ""), "not needed before a release"
     status, printed = check("## [1.2.0] - 2026-11-22", "v1.2.0", urls=without)
     assert (status, printed) == (
         1,

@@ -1,4 +1,4 @@
-"""What a repository tells strangers: issue forms and the citation."""
+"""The repository's issue forms and citation."""
 
 from __future__ import annotations
 

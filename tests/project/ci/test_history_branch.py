@@ -1,4 +1,4 @@
-"""The history's branch: read whole, written whole, never over one that nobody read; and starts of workflows."""
+"""The history's branch: read whole, written whole, never over a newer one; and starts of workflows."""
 
 from __future__ import annotations
 

@@ -706,7 +706,7 @@ def test_shallow_fork_is_refused(measure, checkout, fork):
 
 @pytest.fixture
 def tools(checkout) -> Path:
-    """A checkout of pytest-ldos beside the project, which has none of it."""
+    """A checkout of pytest-ldos next to the project, which has none of it."""
     folder = checkout.parent / "our tools"
     install(folder)
     for name in (*SCRIPTS, "Makefile"):

@@ -61,7 +61,7 @@ def test_a_branch_and_the_form_for_its_pull_request(github, propose, tmp_path):
     assert parse_qs(query) == {
         "quick_pull": ["1"],
         "title": [f"Baselines of {SHA[:12]}"],
-        "body": ["Old beside new: https://github.com/arm-makers/arm/actions/runs/12"],
+        "body": ["Old next to new: https://github.com/arm-makers/arm/actions/runs/12"],
     }
     summary = (tmp_path / "summary").read_text("utf-8")
     assert summary == f"**[Open a pull request for these baselines]({link})**\n\n{MARK}\nAll is well.\n"
@@ -166,7 +166,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("path", HOSTILE)
 def test_invalid_baseline_name_is_refused(github, propose, proposal, path):
-    """All of it is refused: what is beside a hostile file is no better."""
+    """All of it is refused: files next to a hostile one are not trusted."""
     write(proposal, path, b"new")
     done = propose()
     assert done.returncode == 1

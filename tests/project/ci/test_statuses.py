@@ -1,4 +1,4 @@
-"""The status of a commit after its measurement: green only where it was measured, and what ends what nobody ends."""
+"""The status of a commit after its measurement: green only if it was measured; and the end of statuses that wait too long."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_unmeasured_commit_is_not_green(github, conclude, result):
 
 @pytest.mark.parametrize("result", ["failure", "cancelled", "skipped", "timed_out", ""])
 def test_failed_job_is_not_green(github, made, conclude, result):
-    """As where a test of the project failed beside the scenarios."""
+    """As if another test of the project failed."""
     made(one("success"))
     conclude(result=result)
     assert github.shown(HEAD)["ldos"][0] == "error"

@@ -120,7 +120,7 @@ EVERYTHING = "ROS2=no\nTUNE_GOVERNOR=yes\nTUNE_TURBO=yes\nIRQ_CPUS=0\nISOLATED_C
 
 
 def run_with_fuses(machine, *arguments):
-    """Killed at its first command, then begun anew and killed at its second, and so on until none is left."""
+    """Killed at its first command, then restarted and killed at its second, and so on until none is left."""
     for number in range(1, 100):
         machine.know("fuse", f"{number}\n")
         done = machine.bootstrap(*arguments)
@@ -131,7 +131,7 @@ def run_with_fuses(machine, *arguments):
 
 
 def settled(machine):
-    """What a bootstrap is for, without what tells of its way there; of archives, which hold the time, that they are."""
+    """The result of a bootstrap, without its intermediate files; archives, which contain the time, by name only."""
     reported = ("var/log/", "var/lib/ldos-lab/stamps/", "var/lib/ldos-lab/doing/")
     found = {place: digest for place, digest in machine.tree().items() if not place.startswith(reported)}
     return {place: digest if not place.endswith(".pyz") else "" for place, digest in found.items()}
@@ -318,11 +318,11 @@ def test_apt_waits_for_automatic_updates(machine):
 
 
 def await_lock_of(machine, file):
-    """Until somebody waits for a lock that is held (``->`` in proc's list)."""
+    """Waits until a process waits for a held lock (``->`` in proc's list)."""
     deadline = time.monotonic() + 60
     number = f":{file.stat().st_ino} "
     while not any("->" in line and number in line for line in Path("/proc/locks").read_text().splitlines()):
-        assert time.monotonic() < deadline, "nobody waits"
+        assert time.monotonic() < deadline, "no process waits"
         time.sleep(0.01)
 
 

@@ -21,7 +21,7 @@ KEYS = "    0:    15 14/14 8/1000000 170/25000000\n{0:>5}:     1 1/1 1/200 9/200
 
 @pytest.fixture
 def left(machine, monkeypatch):
-    """What is found on a machine; nobody is waited for, who ends a moment later."""
+    """Leftovers on a machine; without waiting for processes that are about to end."""
     monkeypatch.setattr("lab.leftovers.search._PATIENCE_S", 0)
     return lambda: list(list_leftovers(machine.root))
 

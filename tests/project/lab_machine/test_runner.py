@@ -292,7 +292,9 @@ def test_a_machine_that_cannot_be_searched_takes_no_job(installed):
     installed.write("proc/self/mountinfo", "")
     installed.write("var/lib/ldos-lab/out-of-service", "new disk\n")
     assert installed.run(program(installed, "clear")).returncode == 1
-    assert "cannot be told: OSError: no file system is mounted" in installed.read("var/lib/ldos-lab/out-of-service")
+    assert "cannot be determined: OSError: /proc/self/mountinfo lists no mounted file system" in installed.read(
+        "var/lib/ldos-lab/out-of-service"
+    )
     assert installed.read("var/lib/ldos-lab/out-of-service.before") == "new disk\n"
 
 

@@ -17,7 +17,7 @@ USER = 400_000
 JOB = f"var/lib/ldos-runner/{USER}"
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can change to another user"),
     pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv comes with util-linux"),
 ]
 

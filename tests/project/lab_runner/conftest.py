@@ -1,4 +1,4 @@
-"""A hook as root has set it up: an allow-list of the right owner, and a lock nobody holds."""
+"""A hook as root has set it up: an allow-list of the right owner, and a free lock."""
 
 from __future__ import annotations
 

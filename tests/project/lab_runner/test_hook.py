@@ -35,7 +35,7 @@ def installed(tmp_path_factory) -> Path:
 
 
 def hurried(installed: Path) -> Path:
-    """The hook without the pause in which the worker sends what was printed: here nobody does."""
+    """The hook without the pause in which the worker sends the output, because there is no worker here."""
     hook = installed / "usr/local/lib/ldos-lab/job-started.sh"
     copy = hook.with_name("hurried.sh")
     text = hook.read_text("utf-8")
@@ -128,7 +128,7 @@ def test_no_step_of_a_refused_job_runs(worker, installed):
 
 @ONLY_ROOT
 def test_a_reason_is_one_line_and_no_command(worker):
-    """What a stranger can name (a branch, a workflow) reaches the log of the run."""
+    """Names chosen by unknown users (a branch, a workflow) reach the log of the run."""
     name = "arm-makers/arm/x.yml@refs/heads/%0A::set-output##[error]'x"
     status, lines, _ = ended(worker(push().changed(GITHUB_WORKFLOW_REF=name)))
     assert status == -signal.SIGKILL

@@ -110,7 +110,7 @@ def test_wait_has_a_limit(root, lock):
 @pytest.mark.parametrize("text", ["", "cpu", "cpu a b c d e f g h", "cpu -1 0 0 0 0 0 0 0"])
 def test_kernel_without_cpu_statistics_is_refused(root, lock, text):
     write(root / "proc/stat", text)
-    with pytest.raises(Refused, match="cannot be told"):
+    with pytest.raises(Refused, match="cannot be determined"):
         require_machine(demands(lock), root=root, sleep=lambda seconds: None)
 
 

@@ -277,7 +277,7 @@ def test_renamed_repository_needs_a_new_entry(refusal):
 
 
 def test_call_from_another_repository_is_refused(refusal):
-    """What is called does not count: the one that was started is the stranger's."""
+    """The called workflow does not count: the started one is an unknown user's."""
     own = ".github/workflows/own.yml"
     started = push().changed(
         {"repository.full_name": "stranger/arm", "repository.id": 666},
@@ -290,7 +290,7 @@ def test_call_from_another_repository_is_refused(refusal):
 
 
 def test_call_from_another_own_workflow_is_refused(refusal):
-    """As where somebody adds one that calls an allowed one with words of their own."""
+    """A new workflow that calls an allowed one with other inputs."""
     started = push().changed(
         GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/sly.yml@{MAIN}",
         GITHUB_JOB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{MAIN}",

@@ -47,7 +47,7 @@ def test_other_events_give_no_permission_for_a_branch(refusal, action):
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened", "edited", "labeled"])
 @pytest.mark.parametrize("author", ["maintainer", "writer"])
 def test_other_users_events_give_no_permission(refusal, action, author):
-    """As a push of a stranger to a maintainer's branch, or a label by who may only label."""
+    """A push of an unknown user to a maintainer's branch, or a label of a user who may only label."""
     assert refusal(pull_request_target(action, sender="writer", author=author)) == "'writer' may not start jobs here"
 
 

@@ -1,4 +1,4 @@
-"""Rules of other tools, held against what is known of them."""
+"""Rules of other tools, compared with their documentation."""
 
 import numpy as np
 import pytest

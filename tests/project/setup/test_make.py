@@ -77,7 +77,7 @@ def test_other_tables_and_comments_are_no_reason_to_rebuild(checkout, before, af
 
 
 def test_time_stamps_are_no_reason_to_rebuild(checkout):
-    """A checkout of another commit and back writes all files anew."""
+    """A checkout of another commit and back writes all files again."""
     for file in checkout.rglob("*"):
         os.utime(file)
     assert make(checkout) == [MEASURED]

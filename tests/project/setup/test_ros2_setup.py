@@ -112,8 +112,8 @@ def test_a_plan_leaves_nothing_behind(project, tmp_path):
 def test_a_download_that_fails_leaves_nothing_behind(project, tmp_path):
     """Root of an Ubuntu without ROS's repository, whose downloads go through a proxy that is not there."""
     (tmp_path / "tmp").mkdir()
-    nobody = 'Acquire::https::Proxy "http://127.0.0.1:9"; Acquire::Retries "0";'
-    (tmp_path / "apt.conf").write_text(f'{nobody} Dir::Etc::main "/dev/null"; Dir::Etc::parts "/dev/null";\n')
+    unreachable = 'Acquire::https::Proxy "http://127.0.0.1:9"; Acquire::Retries "0";'
+    (tmp_path / "apt.conf").write_text(f'{unreachable} Dir::Etc::main "/dev/null"; Dir::Etc::parts "/dev/null";\n')
     bin_ = add_program(tmp_path / "bin", "id", "echo 0")
     add_program(bin_, "apt-get", "echo apt-get >&2")
     add_program(bin_, "chmod", f"echo made $2 >&2; exec {shutil.which('chmod')} $@")
@@ -188,7 +188,7 @@ def test_the_python_is_one_that_imports_ros(project, tmp_path):
 
 
 def test_new_environment_is_not_based_on_an_active_one(project, tmp_path):
-    """It may be the very one that is made anew."""
+    """It may be the one that is created again."""
     prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
     active = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     plan = setup(project, BOOKWORM, "v", **sourced(prefix), PYTHONPATH=str(add_python(prefix, ROS_PYTHON)), PATH=active)

@@ -1,4 +1,4 @@
-"""No stranger's event reaches the lab's machine, however workflows call each other; and this test would see one."""
+"""No untrusted event reaches the lab's machine through any chain of workflow calls; and this test would find one."""
 
 from __future__ import annotations
 

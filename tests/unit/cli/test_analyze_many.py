@@ -111,7 +111,7 @@ def test_only_a_data_set_is_replaced(folder):
     assert "is not an output of this command" in run_ldos(*arguments, "runs", "--force").stderr
     done = run_ldos(*arguments, "/proc/tables")
     assert (done.returncode, "/proc/tables cannot be written" in done.stderr) == (2, True)
-    assert "of 3 traces" not in done.stderr, "it was only said when all had been read"
+    assert "of 3 traces" not in done.stderr, "it was reported only after all had been read"
 
 
 def test_failed_write_still_shows_the_summary(folder, monkeypatch):

@@ -220,7 +220,7 @@ def test_report_of_an_interleaved_run_has_its_base(project):
     assert section["verdict"] == "passed"
     assert section["base"]["commit"] == "0ld"
     assert (section["base"]["label"], section["base"]["file"]) == ("base", f"{run}/baseline/base/trials.json")
-    assert section["interleaving"]["drifts"] == []  # of one block each, nothing can be told
+    assert section["interleaving"]["drifts"] == []  # one block each shows no drift
 
 
 def test_report_of_a_run_with_an_invalid_base_is_invalid(project):

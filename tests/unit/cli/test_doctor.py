@@ -72,7 +72,7 @@ def _talk(terminal, agree):
         assert select.select([terminal], [], [], SILENCE_S)[0], f"it asks for something else: {printed}"
         try:
             piece = os.read(terminal, 4096).decode()
-        except OSError:  # how a terminal says that nobody is left on its other end
+        except OSError:  # a terminal whose other end is closed
             return printed
         printed, question = printed + piece, question + piece
         if question.endswith("[y/N]: "):

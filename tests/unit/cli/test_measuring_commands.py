@@ -66,7 +66,7 @@ def faulty(faults, script):
             plain.settle_ms,
             plain.jitter_ms + 10 * faults.control_rate_drop,
             error_code=-1 if fails else plain.error_code,
-            message="it was told to fail" if fails else "",
+            message="it fails on request" if fails else "",
         )
 
     return motion

@@ -57,7 +57,7 @@ def test_user_scenario_with_all_settings():
 def test_a_built_in_scenario_can_be_changed():
     assert scenario("msg_load", msg_load={"loads": {"dds_flood": {"rate_hz": 9}}}).loads == (DdsFloodSpec(rate_hz=9),)
     kept = scenario("msg_load", msg_load={"trials": 3})
-    assert (kept.trials, kept.loads) == (3, (DdsFloodSpec(),)), "what is not said stays"
+    assert (kept.trials, kept.loads) == (3, (DdsFloodSpec(),)), "other settings stay"
 
 
 def test_several_at_once():

@@ -18,7 +18,7 @@
 # OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
 # THE SOFTWARE.
 
-"""The goal client as a program, beside an action server that stands for move_group."""
+"""The goal client as a program, with an action server in place of move_group."""
 
 from contextlib import contextmanager
 import json

@@ -149,7 +149,7 @@ StampPlace find_stamp(const std::string & type)
   if (!found) {
     throw std::invalid_argument(
             "parameter 'type': messages of " + type + " do not begin with a std_msgs/Header, so "
-            "nobody can tell how late they are; watch a topic whose messages do, "
+            "their lateness is unknown; watch a topic whose messages do, "
             "or one of tf2_msgs/msg/TFMessage");
   }
   return *found;

@@ -114,7 +114,7 @@ def flooding(node='flood', **parameters):
 
 
 class PathEnd:
-    """A node that publishes what the path ends with, as late as it is told to."""
+    """A node that publishes the last messages of the path, with a given lateness."""
 
     def __init__(self, context):
         self.lag = Duration()

@@ -176,7 +176,7 @@ def test_it_tidies_up_when_nobody_reads_its_reports(name):
         nowhere = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nowhere, program.process.stdout.fileno())  # the pipe has no reader any more
         os.close(nowhere)
-        time.sleep(0.3)  # some reports that nobody reads
+        time.sleep(0.3)  # some reports that are not read
         assert program.process.poll() is None
         program.process.send_signal(signal.SIGINT)
         assert program.process.wait(PATIENCE_S) == 0

@@ -125,7 +125,7 @@ class TestRunningStack(unittest.TestCase):
     def test_topics_are_published(self):
         for topic, message in TOPICS.items():
             publishers = self.await_that(
-                lambda: self.node.get_publishers_info_by_topic(topic), f'nobody publishes {topic}')
+                lambda: self.node.get_publishers_info_by_topic(topic), f'no node publishes {topic}')
             self.assertEqual({each.topic_type for each in publishers}, {message})
 
     def test_the_simulation_has_a_clock(self, sim):
@@ -133,13 +133,13 @@ class TestRunningStack(unittest.TestCase):
             self.assertEqual(self.node.count_publishers('/clock'), 0)
         else:
             self.await_that(
-                lambda: self.node.count_publishers('/clock'), 'nobody publishes /clock')
+                lambda: self.node.count_publishers('/clock'), 'no node publishes /clock')
 
     def test_actions_are_served(self):
         for action, kind in ACTIONS.items():
             types = self.await_that(
                 lambda: dict(get_action_names_and_types(self.node)).get(action),
-                f'nobody serves {action}')
+                f'no node serves {action}')
             self.assertEqual(types, [kind])
 
     def test_every_joint_has_a_state(self):

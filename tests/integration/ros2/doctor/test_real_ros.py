@@ -1,4 +1,4 @@
-"""The doctor beside real ROS 2 nodes, where ROS 2 is sourced."""
+"""The doctor with real ROS 2 nodes, if ROS 2 is sourced."""
 
 from __future__ import annotations
 

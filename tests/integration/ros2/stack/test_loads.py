@@ -1,4 +1,4 @@
-"""Loads beside the real stack: floods on each middleware, a CPU limit, a second stack; and nothing left of them."""
+"""Loads on the real stack: floods on each middleware, a CPU limit, a second stack; they leave nothing behind."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ def test_exponent_is_the_inverse_overdispersion():
 def test_the_correlation_of_starts_is_estimated():
     rng = np.random.default_rng(1)
     alike = [(int(each), 8) for each in betabinom(8, 1.0, 1.0).rvs(200, random_state=rng)]
-    apart = [(int(each), 8) for each in rng.binomial(8, 0.5, 200)]
+    independent = [(int(each), 8) for each in rng.binomial(8, 0.5, 200)]
     assert estimate_correlation([alike]) == pytest.approx(1 / 3, abs=0.08)
-    assert estimate_correlation([apart]) == pytest.approx(0.0, abs=0.05)
+    assert estimate_correlation([independent]) == pytest.approx(0.0, abs=0.05)
 
 
 def test_differences_between_levels_are_no_correlation():

@@ -98,7 +98,7 @@ def test_a_revision_is_built_from_its_own_sources_over_the_same_underlay(project
         assert version.installation.environment["AMENT_PREFIX_PATH"].endswith(str(project.underlay))
     assert f"building {base.name}: package 1 of 2, arm_bringup" in project.announced
     assert f"building {base.name}: package 2 of 2, arm_planner" in project.announced
-    assert not list(project.store.rglob("build-*")), "the files of a build take room, and nobody needs them"
+    assert not list(project.store.rglob("build-*")), "the files of a build take space and are not needed"
 
 
 def test_head_of_a_revision_is_built_from_it_not_the_checkout(project):

@@ -47,7 +47,7 @@ def test_missing_packages_are_built_once_with_dependencies(workspace, tmp_path):
     assert script is not None
     assert script.is_relative_to(tmp_path / "cache/pytest-ldos")
     installed = {each.name for each in script.parent.iterdir() if each.is_dir() and each.name.startswith("ldos_")}
-    assert installed == {"ldos_goal_client", "ldos_tracepoints"}, "neither what is sourced, nor what nobody asked for"
+    assert installed == {"ldos_goal_client", "ldos_tracepoints"}, "neither sourced nor unrequested packages"
     assert any("package 2 of 2, ldos_goal_client" in each for each in announced)
     again = len(announced)
     assert build_packages(["ldos_goal_client"], announce=announced.append) == script

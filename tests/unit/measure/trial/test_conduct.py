@@ -375,7 +375,7 @@ def test_declared_metrics_are_measured_and_recorded(folder):
 
 def test_resources_are_read_only_on_request(folder):
     with open_fake_rig(StackSpec(), folder) as rig:
-        rig.stack.processes = lambda: pytest.fail("nobody asked")
+        rig.stack.processes = lambda: pytest.fail("not requested")
         conduct(rig, ScenarioSpec(name="baseline", trials=1), REACH, declared=declared("rate:/scan"))
 
 
@@ -404,7 +404,7 @@ def test_base_may_lack_a_process(folder):
 def test_process_that_restarts_twice_is_measured_completely(folder):
     with TaskExits() as heard:
         if not heard.is_whole:
-            pytest.skip("this kernel tells us nothing of threads that end")
+            pytest.skip("this kernel keeps no records of ended threads")
     spin = "import time\nwhile time.process_time() < 0.2: pass\nprint('spun', flush=True); input()"
     running: dict[int, str] = {}
     started: list[subprocess.Popen[bytes]] = []

@@ -244,9 +244,11 @@ def test_interleaved_versions_are_drawn_in_order():
         each["class"] for each in Tree(page.render(Document(sections=(section,)))).all("g") if "field" in each["class"]
     ]
     assert fields == ["field base", "field head", "field head", "field base"]
-    apart = dataclasses.replace(section, interleaving=None)
+    sequential = dataclasses.replace(section, interleaving=None)
     fields = [
-        each["class"] for each in Tree(page.render(Document(sections=(apart,)))).all("g") if "field" in each["class"]
+        each["class"]
+        for each in Tree(page.render(Document(sections=(sequential,)))).all("g")
+        if "field" in each["class"]
     ]
     assert fields == ["field base", "field base", "field head", "field head"]
 
