@@ -1,4 +1,4 @@
-"""How often an interval of the gate leaves out the truth, and how wide it is, on made numbers whose truth is known.
+"""Coverage and width of the gate's intervals on simulated numbers with a known change.
 
     python -m benchmarks.contrasts        # four minutes
 
@@ -27,7 +27,7 @@ METRIC: Final = replace(T1_MEAN.description, adjust_for=(), adjust_where_alike=(
 
 @dataclass(frozen=True)
 class Case:
-    """What numbers are made of, as standard deviations of logarithms.
+    """Components of simulated numbers, as standard deviations of logarithms.
 
     Attributes:
         correlation: share of the trials' variance that the question explains.

@@ -115,7 +115,7 @@ def measure_growth(events: int, repeats: int) -> Rows:
 
 
 def measure_model(trace: Path, repeats: int) -> Rows:
-    """What reading only what the model needs costs, building the model from it, and linking its messages."""
+    """Cost of reading the model's events, of building the model, and of linking its messages."""
     read = partial(read_trace, trace, events=NEEDED_EVENTS)
     model = build_execution(read())
     works: dict[str, Callable[[], object]] = {

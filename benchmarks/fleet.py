@@ -1,4 +1,4 @@
-"""How much faster two processes read many traces than one, on copies of recorded traces of real ROS 2.
+"""Speed-up of reading many traces by two processes, on copies of recorded traces of real ROS 2.
 
     make bench
     python -m benchmarks.fleet --copies 24 --repeats 5

@@ -40,7 +40,7 @@ def show_counts(counts: dict[str, Counter[Outcome]], events: Counter[str]) -> No
 
 
 def show_others(results: list[tuple[Path, Agreement]]) -> None:
-    """What is not equal, traces of one kind in one row."""
+    """Differences, with similar traces in one row."""
     alike: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     for path, found in results:
         if found.outcome is not Outcome.EQUAL:

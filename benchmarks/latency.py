@@ -84,7 +84,7 @@ class Limits:
 
 
 def limits_of(study: Study, title: str) -> Limits:
-    """Of one study."""
+    """Figures of one study."""
     added = tuple(
         (float(str(row["ratio"])) - 1, *_shares(row), f"{row['size']:,} B, {title}")
         for row in rows_of(study, "beside_ddsperf")

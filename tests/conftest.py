@@ -1,4 +1,4 @@
-"""What all tests share: recorded traces, and isolation from the machine's real runs."""
+"""Fixtures of all tests: recorded traces, and isolation from the machine's real runs."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _require_baseline(trials: TrialSet, path: str, commit: str) -> None:
 
 
 def _unite(found: Iterator[tuple[str, str, TrialSet]]) -> tuple[dict[str, TrialSet], list[str]]:
-    """What is proposed, by its file: machines of one class share a baseline, which knows how much they differ."""
+    """Proposed baselines by file: machines of one class share one, which contains their differences."""
     sets: dict[str, list[TrialSet]] = {}
     labels: dict[str, list[str]] = {}
     for label, file, trials in found:

@@ -37,7 +37,7 @@ CANCELLED: Final = "cancelled"
 
 @dataclass(frozen=True)
 class Judged:
-    """What was decided about the machines of one class."""
+    """The decision about the machines of one class."""
 
     state: State
     text: str
@@ -162,7 +162,7 @@ def _read(api: Api, file: Path, measured: Measured) -> tuple[str, dict[str, Judg
 
 
 def _judged(state: object, text: object) -> Judged:
-    """What was decided, of types that can be shown.
+    """The decision, with checked types.
 
     Raises:
         ValueError: it is not.

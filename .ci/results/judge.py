@@ -61,7 +61,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What was to be measured.
+    """The requested measurement.
 
     Attributes:
         base: commit; empty where every one is taken that all trials agree on.
@@ -174,7 +174,7 @@ def _decide(pairs: Sequence[Pair], asked: Asked) -> list[GateResult]:
 
 
 def _machines_verdict(received: Path, label: str) -> Verdict:
-    """What the machine itself says.
+    """The machine's own verdict.
 
     Raises:
         Failed: it says nothing.

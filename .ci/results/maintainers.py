@@ -1,4 +1,4 @@
-"""Who may ask for measurements: the repository's variable LDOS_MAINTAINERS, a JSON list of logins.
+"""Users who may request measurements: the repository's variable LDOS_MAINTAINERS, a JSON list of logins.
 
 It decides what is started. What runs on a machine of the lab, root's own list there decides again.
 """

@@ -1,4 +1,4 @@
-"""What a record was made of, and when."""
+"""Source and time of a record."""
 
 from __future__ import annotations
 

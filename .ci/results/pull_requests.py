@@ -84,6 +84,6 @@ def merge_base(api: Api, pull_request: PullRequest) -> str:
 
 
 def contradiction(api: Api, commit: str, base: str) -> str:
-    """Why one status cannot speak for a commit: another open pull request of it has another base; else empty."""
+    """The reason why one status cannot apply to a commit (another open pull request with another base); else empty."""
     others = {merge_base(api, each) for each in open_ones(api, commit)} - {base}
     return f"another pull request of this commit has base {min(others)[:12]}: close one of the two" if others else ""

@@ -39,7 +39,7 @@ def once(process, text, *actions):
 
 
 def robot():
-    """Where the laser is, and where the robot begins."""
+    """Pose of the laser, and initial pose of the robot."""
     yield Node(
         package="tf2_ros",
         executable="static_transform_publisher",

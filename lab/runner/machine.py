@@ -80,7 +80,7 @@ _READERS: Final[Mapping[str, Callable[[Path], str]]] = {
 
 
 def require_free(lock: str) -> None:
-    """Nobody listens on the abstract socket that a measuring session holds (``pytest_ldos.host.lock``)."""
+    """Requires that no process listens on the socket of a measuring session (``pytest_ldos.host.lock``)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(_WINDOW_S)
         try:

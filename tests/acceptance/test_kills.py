@@ -33,7 +33,7 @@ _COMPLETE = re.compile(r"^=+ .* in [\d.]+s", re.MULTILINE)
 
 @dataclass
 class Left:
-    """What is on the machine: each kind of thing that a run makes."""
+    """State of the machine: each kind of thing that a run makes."""
 
     mark: str
     temporary: Path
@@ -42,7 +42,7 @@ class Left:
     groups: set[Path] = field(default_factory=lambda: set(_control_groups()))
 
     def found(self) -> list[str]:
-        """What is there now and was not before, in words."""
+        """Describes what exists now and did not before."""
         found = [f"process {pid}: {name}" for pid, name in self._processes()]
         found += [f"temporary {file.name}" for file in self.temporary.iterdir()]
         found += [f"shared memory {name}" for name in left_in_memory(self.memory)]
@@ -52,7 +52,7 @@ class Left:
         return found
 
     def _is_a_runs(self, mount: str) -> bool:
-        """Whether a run could have mounted it: other programs of the machine mount, too."""
+        """True if a run could have mounted it, because other programs of the machine also mount."""
         return any(place in mount for place in (RUN_DIRECTORY, str(self.temporary)))
 
     def _processes(self) -> Iterator[tuple[int, str]]:

@@ -119,7 +119,7 @@ def render_table() -> str:
 
 
 def _status(row: Row) -> str:
-    """What the workflow's program writes."""
+    """Output of the workflow's program."""
     if row.status_text:
         return row.status_text
     with running(FakeGitHub()) as github, tempfile.TemporaryDirectory() as folder:
@@ -173,7 +173,7 @@ def _decide(started: Started, url: str, output: Path) -> None:
 
 
 def _machine(started: Started, *, is_asked: bool) -> Iterator[str]:
-    """What the hook does, by kind of repository."""
+    """Decisions of the hook, by kind of repository."""
     bare = started.changed(GITHUB_REF_PROTECTED="false")
     by_word = re.sub(r'(?m)^(event = "(?!merge_group)\w+")$', r"\1\nunprotected = true", ALLOW_LIST)
     by_word = re.sub(r"\[\[allow\]\]\n(?:(?!\[\[).*\n)*?own_commit = true\n(?:inputs.*\n)?", "", by_word)

@@ -63,7 +63,7 @@ from tests.unit.show.report.test_calibration_report import RESULT as CALIBRATED
 from tests.unit.show.report.test_calibration_report import TESTED
 
 Say = Callable[[str], str]
-"""What somebody calls what we call so."""
+"""A foreign name for one of this project's."""
 
 WIDTH = 80
 COLORED: Mapping[str, Any] = {"width": WIDTH, "color": True}
@@ -128,7 +128,7 @@ def flow_of(say: Say) -> FlowGraph:
 
 
 def _in_a_trace(say: Say) -> Say:
-    """What a decoder makes of it."""
+    """The decoded name."""
     return lambda text: say(text).encode("utf-8", "replace").decode()
 
 

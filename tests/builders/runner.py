@@ -78,7 +78,7 @@ lock = "LOCK"
 
 @dataclass(frozen=True)
 class Started:
-    """What a job-started hook finds."""
+    """Environment and payload of a job-started hook."""
 
     variables: Mapping[str, str]
     payload: Mapping[str, Any]
@@ -263,7 +263,7 @@ def _pull_request(author: str, *, of_fork: bool) -> dict[str, Any]:
 
 
 def fork_pull_request() -> Started:
-    """Of an unknown user, whose branch has its own workflow."""
+    """A pull request of an unknown user, whose branch has its own workflow."""
     payload = {
         "action": "opened",
         "number": 13,

@@ -1,4 +1,4 @@
-"""What stands on README, tutorials and how-to pages: commands and settings exist, and sessions run as they are shown."""
+"""README, tutorials and how-to pages: commands and settings exist, and sessions run as shown."""
 
 from __future__ import annotations
 

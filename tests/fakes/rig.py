@@ -48,7 +48,7 @@ CONTEXT = {"_vpid": Int(32, signed=True), "_vtid": Int(32, signed=True)}
 
 @dataclass(frozen=True)
 class Motion:
-    """How one made-up motion goes.
+    """Course of one simulated motion.
 
     Attributes:
         settle_ms: from the end of the plan to the result (T2x).

@@ -58,7 +58,7 @@ BY_PROBES = {"T3": CONTROL_PROBE.name, "T5": SIMULATOR_PROBE.name}
 BY_MARKERS = {**dict.fromkeys(("T1", "T2", "T2x", "T4"), MARKERS.name), "T3": CONTROL_PROBE.name}
 PHASES = {"T1": ("planning", "executing"), "T2": ("executing", "result"), "T4": ("goal_sent", "result")}
 NEAR_MS = {"T1": (-1.0, 1.0), "T2": (-0.5, 0.5), "T4": (-4.0, -1.0)}
-"""How far publications may be from what the client stamped: only T4 is of one sign, for it begins at the acceptance."""
+"""Tolerance of publications against the client's stamps: only T4 has one sign, because it begins at the acceptance."""
 
 ROS2_ONLY = [event for event in NEEDED_EVENTS if event in set(Ros2)]
 
@@ -183,7 +183,7 @@ def test_mock_hardware_has_no_simulator(golden):
 
 
 def test_probes_against_publications(golden):
-    """What the publisher does is not what the loop does: its periods differ by half as much again.
+    """The publisher is less regular than the loop: its periods differ by half as much again.
 
     Steps and clock are nearer to each other, for the bridge publishes the clock of each step.
     """

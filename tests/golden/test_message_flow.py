@@ -48,7 +48,7 @@ LINKS = {
     "talker_listener_perpid": (50, 0),
     "rclpy_talker_listener": (80, 0),
 }
-"""How many links each application logged: transport, causal."""
+"""Numbers of links that each application logged: transport, causal."""
 
 
 @pytest.mark.parametrize("name", LINKS)

@@ -16,14 +16,14 @@ from functools import cache
 from pathlib import Path
 
 MOST_BYTES = 512 << 20
-"""What the cache may hold; beyond it, what was used longest ago is removed."""
+"""Size limit of the cache; beyond it, the least recently used build is removed."""
 
 _LOCK = ".lock"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a program is made of.
+    """Sources and flags of a program.
 
     Attributes:
         include: folders whose headers the sources may read, all of them.

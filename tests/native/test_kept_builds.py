@@ -36,7 +36,7 @@ class Workshop:
         return self.folder / name
 
     def build(self, recipe: Recipe | None = None) -> tuple[int, int]:
-        """What the program returns, and how often the compiler was called."""
+        """The program's result, and the number of calls of the compiler."""
         self._log.write_text("")
         program = build_kept(recipe or self.recipe)
         return subprocess.run([program], check=False).returncode, len(self._log.read_text().splitlines())

@@ -28,7 +28,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Agreement:
-    """How two readings of a trace relate.
+    """Relation of two readings of a trace.
 
     Attributes:
         events: that babeltrace2 gave, also where it gave the trace up in the end.

@@ -23,7 +23,7 @@ FEW = ("--ldos-trials=6", "--ldos-warmup=1")
 
 
 def test_estimate_from_earlier_runs_is_printed_before_measuring(run, project, monkeypatch):
-    """Where more is asked for, it is shown where the time went."""
+    """The durations of phases are shown on request."""
     first = run(*FEW)
     monkeypatch.setenv("LDOS_LEFT_OUT", "ldos_planner: CMake does not find ompl")
     second = run(*FEW, "-v")

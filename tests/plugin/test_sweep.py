@@ -179,7 +179,7 @@ def test_reach(panda_stack, ldos_trials, ldos_cell):
 
 @pytest.mark.acceptance
 def test_unmeasured_cells_are_retried_if_the_sweep_is_resumed(sweep, project):
-    """Of four cells, one was not permitted, one has a damaged record, one measured nothing, one is there."""
+    """Four cells: one not permitted, one with a damaged record, one without measurements, one complete."""
     project.makepyfile(test_scenario=MIXED)
     sweep().assert_outcomes(passed=3, skipped=1)
     (folder,) = all_sweeps(project.path / ".ldos")

@@ -71,7 +71,7 @@ def with_lengths(event: Event, values: dict) -> dict:
 
 
 def expected(values: dict) -> dict:
-    """What the columns of an event should hold."""
+    """Expected columns of an event."""
     flat: dict = {}
     for name, value in values.items():
         if isinstance(value, dict):

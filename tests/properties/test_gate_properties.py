@@ -1,4 +1,4 @@
-"""What must hold of every verdict, whatever the numbers."""
+"""Properties of every verdict, for any numbers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def comparisons(draw):
 
 
 def essence(result):
-    """What must not change: the verdicts, and numbers to what rounding leaves of them."""
+    """Invariants: the verdicts, and numbers up to rounding."""
     return result.verdict, {each.metric: each.verdict for each in result.comparisons}
 
 

@@ -74,7 +74,7 @@ def judged_by_pytest(place, run_folder, pairs, order):
 
 
 def ldos(*arguments):
-    """What the command prints."""
+    """Output of the command."""
     ended = run_ldos(*arguments)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

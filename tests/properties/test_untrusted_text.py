@@ -33,7 +33,7 @@ HARMFUL = (
     "\t: :error::x",
     "=cmd|' /C calc'!A0",
 )
-"""What tests of each format try as Markdown, HTML, or a formula is among `tests.builders.reports.HOSTILE`."""
+"""Hostile text; `tests.builders.reports.HOSTILE` has more for Markdown, HTML and formulas."""
 
 OURS = re.compile(r"\x1b\[[0-9;]*m")
 """Colours."""
@@ -48,7 +48,7 @@ ANNOTATIONS = {workflow_commands.render, workflow_commands.render_several}
 
 
 def tame(word: str) -> str:
-    """What a name looks like on one line."""
+    """A name as it is shown on one line."""
     return visible(word).replace("\n", " ").replace("\t", " ")
 
 
@@ -120,7 +120,7 @@ PARTS = {
     "page.html.render", "page.markdown.render", "page.terminal.render", "page.formats.render",
     "page.markdown.join",
 }  # fmt: skip
-"""What others are made of, or call by the format that is asked for."""
+"""Renderers that are parts of others, or called by format."""
 
 
 def test_every_renderer_is_tested():

@@ -1,4 +1,4 @@
-"""What pytest shows of ours, on terminals that do not take every letter."""
+"""The plugin's messages on terminals with limited character sets."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _HOST: Final = Fingerprint(
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one scenario in one run.
+    """Result of one scenario in one run.
 
     Attributes:
         verdict: of the scenario.

@@ -26,7 +26,7 @@ PYTESTS_OWN = "pytest-of-"
 
 @pytest.fixture
 def temporary() -> Iterator[Path]:
-    """What a run takes for the system's temporary folder; its name is short, because sockets lie there."""
+    """Temporary folder of a run, with a short name because of its sockets."""
     with tempfile.TemporaryDirectory(prefix="ldos-test-") as folder:
         yield Path(folder)
 

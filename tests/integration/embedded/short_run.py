@@ -73,7 +73,7 @@ rig.open_rig = noted
 
 
 class ShortRun:
-    """What the run printed and left.
+    """Output and files of the run.
 
     Attributes:
         not_bare: why it was on this machine as it is; empty if it saw no names, and a locale of ASCII alone.

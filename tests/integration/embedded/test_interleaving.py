@@ -35,7 +35,7 @@ def make_other_version(folder: Path) -> None:
 
 
 class Run:
-    """What the run printed and left."""
+    """Output and files of the run."""
 
     def __init__(self, project: Project) -> None:
         make_other_version(project.path / "other")
@@ -50,7 +50,7 @@ class Run:
         self.folder = next(project.path.glob(".ldos/runs/*/baseline"), Path("absent"))
 
     def said_by(self, version: str) -> list[bool]:
-        """Whether the other version's simulator ran, in each block of a version."""
+        """For each block of a version, true if the other version's simulator ran."""
         return [MARK in log.read_text() for log in sorted(self.folder.glob(f"blocks/*-{version}/logs/simulator.log"))]
 
 

@@ -99,7 +99,7 @@ def test_user_metric_shows_a_slow_path(faulty):
 
 
 class ThiefWatch(Unwatched):
-    """How much of a CPU each thief took from the first goal to the end of the first trial."""
+    """Share of a CPU that each thief took from the first goal to the end of the first trial."""
 
     def __init__(self) -> None:
         self.shares: list[float] = []

@@ -109,7 +109,7 @@ def test_every_trial_keeps_the_segments_of_its_paths(run):
 
 
 def test_every_take_has_its_publication(trace):
-    """What was received was sent: by source timestamp, as on real ROS 2."""
+    """Received messages were sent, by source timestamp, as on real ROS 2."""
     published = set(trace.events["ros2:rmw_publish"]["timestamp"].tolist())
     taken = trace.events["ros2:rmw_take"]
     last = max(span.end_ns for span in build_execution(trace).trials.values())

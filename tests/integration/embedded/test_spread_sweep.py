@@ -55,7 +55,7 @@ Host there
 
 
 def why_no_ssh() -> str:
-    """What a server of our own lacks here; empty where it can run."""
+    """The missing requirement of a local ssh server; empty if it can run."""
     missing = [name for name in ("ssh", "ssh-keygen", "sshd") if shutil.which(name, path=_PATH) is None]
     if missing:
         return f"{', '.join(missing)} not found (apt-get install openssh-client openssh-server)"
@@ -69,7 +69,7 @@ _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
 
 @pytest.fixture
 def ssh_config(project, tmp_path_factory) -> Iterator[Path]:
-    """How ssh reaches ``there``: a server on loopback, with keys of its own, that measures under the project's lock."""
+    """An ssh server on loopback for ``there``, with its own keys, that measures under the project's lock."""
     if reason := why_no_ssh():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("ssh")

@@ -249,7 +249,7 @@ def test_comment_with_options(opened, decide):
     ],
 )
 def test_partial_measurement_is_marked_as_partial(opened, decide, options, part):
-    """What passes it alone is not green, and no merge group makes use of it."""
+    """A partial measurement is never green, and is not used for a merge group."""
     _, outputs = decide("issue_comment", comment(opened(), f"/ldos {HEAD} {options}"))
     assert outputs["part"] == part
 

@@ -29,7 +29,7 @@ def recorded(seed: int = 1, **changes) -> TrialSet:
 
 
 def leave(received: Path, trials: TrialSet, label: str = LABEL) -> Path:
-    """What a machine leaves."""
+    """Writes the artifact of a machine."""
     leave_own(received, "baselines")
     file = BaselineKey.of(trials).file(received / f"baselines-{label}")
     write_atomically(file, encode_trials(trials))
@@ -120,7 +120,7 @@ def test_several_classes_are_proposed_together(check, received, project):
 
 
 def on_another_machine(trials: TrialSet) -> TrialSet:
-    """Of the same class; goals have random names."""
+    """Baselines of the same class; goals have random names."""
     renamed = tuple(dataclasses.replace(each, goal_id=f"{each.index + 1000:032x}") for each in trials.motions)
     return dataclasses.replace(
         trials, trials=renamed, fingerprint=dataclasses.replace(FINGERPRINT, hostname="lab-2", kernel="6.2")
@@ -195,7 +195,7 @@ def test_misplaced_file_is_refused(check, received, project):
 )
 @pytest.mark.parametrize("where", ["scenario", "cpu"])
 def test_hostile_names_are_refused(check, received, project, name, where):
-    """What the record says of itself, in a file of a good name."""
+    """Invalid content of a record in a file with a valid name."""
     good = recorded()
     file = leave(received, good)
     document = json.loads(encode_trials(good))

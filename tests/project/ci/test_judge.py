@@ -32,7 +32,7 @@ def pair(*, factor: float = 1.0, scenario: str = "baseline", **changes) -> tuple
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """What machines have left, and the project."""
+    """The artifacts of machines, and the project."""
 
     folder: Path
 
@@ -95,7 +95,7 @@ def test_regression_not_reported_by_the_machine(place, judge):
 
 @pytest.mark.parametrize("reported", [Verdict.INFRA, Verdict.INVALID, Verdict.REGRESSED, Verdict.INCONCLUSIVE])
 def test_worse_verdict_of_the_machine_counts(place, judge, reported):
-    """Of the two verdicts the worse one counts."""
+    """The worse of the two verdicts counts."""
     place.leave(pair(), reported=reported)
     ((state, text),) = judge().values()
     assert state == ("failure" if reported is Verdict.REGRESSED else "error")

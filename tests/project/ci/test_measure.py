@@ -249,7 +249,7 @@ def test_settings_are_shown(measure, checkout):
 
 
 def test_links_in_a_machines_folder_are_not_packed(measure, checkout):
-    """What was measured can leave links; none is packed."""
+    """Measured code can leave links; none is packed."""
     measure()
     (checkout / ".ldos/runs/1/linked").symlink_to("/etc")
     (checkout / ".ldos/runs/1/baseline/trials.json").unlink()

@@ -32,7 +32,7 @@ def measured(seed: int = 1, **changes) -> TrialSet:
 
 
 def leave(received: Path, trials: TrialSet, *, label: str = "ldos-lab", run: str = "run-1", base: bool = False) -> Path:
-    """What a machine leaves."""
+    """Writes the artifact of a machine."""
     leave_own(received, "trials")
     folder = received / f"trials-{label}" / run / trials.scenario
     file = (folder / "base" if base else folder) / "trials.json"
@@ -241,7 +241,7 @@ def test_text_of_a_record_is_no_workflow_command(merge, received):
 
 @pytest.mark.parametrize("name", ["../../../evil", "$(touch owned)", "a/b", "\n::error::x", "é"])
 def test_hostile_names_stay_below_the_history(merge, received, history, name, tmp_path):
-    """What is made of them can be kept, and lies nowhere else."""
+    """The result can be stored, and has no files elsewhere."""
     file = leave(received, measured())
     document = json.loads(file.read_text("utf-8"))
     document["spec"]["name"] = name

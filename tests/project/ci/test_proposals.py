@@ -23,7 +23,7 @@ OLD = {"README.md": b"read me", f"baselines/{CLASS}/baseline.json": b"old", f"ba
 
 @pytest.fixture
 def proposal(tmp_path) -> Path:
-    """What the job that checks has left."""
+    """The output of the checking job."""
     folder = tmp_path / "received"
     write(folder, f"baselines/{CLASS}/baseline.json", b"new")
     write(folder, f"baselines/{CLASS}/cpu_load+msg_load.json", b"first")
@@ -77,7 +77,7 @@ def test_a_branch_and_the_form_for_its_pull_request(github, propose, tmp_path):
 
 
 def no_pull_request_was_asked_for(github) -> bool:
-    """What may open one may approve one."""
+    """A token that may open a pull request may also approve one."""
     return not any("pulls" in each for each in github.asked) and github.pulls == []
 
 

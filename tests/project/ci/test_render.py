@@ -26,7 +26,7 @@ def leave_of(received: Path, label: str, document, **links: str) -> None:
 
 
 def leave(folder: Path, document, *, page: str = "", trace: str = "") -> None:
-    """What a machine leaves."""
+    """Writes the artifact of a machine."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").write_text(json_text.render(document), "utf-8")
     (folder / "page-url").write_text(f"{page}\n", "utf-8")

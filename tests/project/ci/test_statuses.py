@@ -14,7 +14,7 @@ LAB = "ldos-lab"
 
 @pytest.fixture
 def made(tmp_path):
-    """What a job without rights has decided."""
+    """The decision of a job without rights."""
 
     def write(hosts, *, commit: str = HEAD, base: str = BASE):
         (tmp_path / "received").mkdir(exist_ok=True)

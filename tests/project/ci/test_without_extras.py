@@ -1,4 +1,4 @@
-"""What works without the libraries of the extras: commands that read traces and records, the API, the plugin."""
+"""Features without the libraries of the extras: commands that read traces and records, the API, the plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job's user may, asked as that user: another number, no rights, no way back to them."""
+"""Permissions of a job's user, tested as that user: another UID, no capabilities, no way to regain them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def prepared(installed_once):
 
 
 def may(machine, command, place):
-    """Whether a job's user may do that with a place; ``$1`` in the command."""
+    """True if a command succeeds as a job's user; ``$1`` in it is the place."""
     sh = ["sh", "-c", command, "sh", str(machine.root / place)]
     user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--bounding-set=-all"]
     return subprocess.run([*user, *sh], capture_output=True, check=False).returncode == 0

@@ -16,7 +16,7 @@ from tests.builders.runner import push
 
 @pytest.fixture
 def ask(tmp_path, allow_list):
-    """Why a job does not begin whose payload is a file that was put there."""
+    """The reason for refusing a job with a given payload file."""
 
     def ask(file) -> str:
         environment = {**push().environment(tmp_path), "GITHUB_EVENT_PATH": str(file)}

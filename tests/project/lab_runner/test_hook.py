@@ -24,7 +24,7 @@ bash -e "$HOOK" --configuration "$ALLOW_LIST"
 echo "hook ended with $?"
 echo "a step with if: always() ran"
 """
-"""What the runner's worker does with a job whose step runs always."""
+"""Runs a job with a step that always runs, like the runner's worker."""
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_required_variables_are_those_of_the_service(tmp_path):
 
 
 def test_hook_needs_only_python():
-    """What root installs is to be read by root, whole."""
+    """Root can read and review everything that is installed."""
     for file in INSTALL.parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             names = [node.module] if isinstance(node, ast.ImportFrom) else []

@@ -1,4 +1,4 @@
-"""Which jobs the hook lets begin: every shape of event that reaches a runner, and every way to lie about it."""
+"""Jobs that the hook permits: every kind of event that reaches a runner, and every way to forge one."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def checkout(tmp_path):
 
 
 def make(folder, target="baseline"):
-    """What ran."""
+    """The commands that ran."""
     (folder / "calls").write_text("")
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "ARGS"))}
     done = subprocess.run(["make", target], cwd=folder, env=ours, capture_output=True, text=True, check=False)

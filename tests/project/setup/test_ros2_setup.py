@@ -266,7 +266,7 @@ def test_an_optional_package_that_cannot_be_built_is_left_out_with_its_reason(pr
     ],
 )
 def test_a_package_that_is_needed_and_cannot_be_built_is_named(project, ready, more, reason):
-    """What it lacks is found before anything is built."""
+    """Missing requirements are found before anything is built."""
     done = build(project, ready, {**WORKSPACE, "ldos_goal_client": {"more": more}}, "--", "tool")
     assert (done.returncode, "jazzy: " in done.stdout) == (1, False)
     assert f"ldos_goal_client of ros_ws cannot be built: {reason}" in done.stderr

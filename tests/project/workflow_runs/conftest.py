@@ -113,7 +113,7 @@ class World:
         return self._run(workflow, commit, Event("schedule", "refs/heads/main", payload), job=job)
 
     def after_verdict(self, commit: str) -> Run:
-        """What begins when a verdict was given; but for GitHub's own action that publishes."""
+        """Workflows that start after a verdict, except GitHub's own publishing action."""
         payload = after(commit, "main", "workflow_run")
         return self._run("pages.yml", commit, Event("workflow_run", "refs/heads/main", payload), job="make")
 

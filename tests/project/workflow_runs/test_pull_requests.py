@@ -17,7 +17,7 @@ BASELINE = "baseline"
 
 
 def document_of(verdict: Verdict) -> Document:
-    """What a machine says of its measurement."""
+    """A machine's report of its measurement."""
     return full_document(sections=(Section(scenario=BASELINE, verdict=verdict),))
 
 

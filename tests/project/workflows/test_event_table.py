@@ -11,7 +11,7 @@ def test_event_table_matches_the_workflows():
 
 
 def test_nothing_is_measured_without_permission():
-    """Of the rows whose event strangers can cause, none begins anywhere."""
+    """No event that anyone can cause starts a measurement."""
     lines = [line for line in render_table().splitlines() if "stranger" in line or "anybody" in line]
     assert len(lines) >= 4
     assert not any("begins" in line or "verdict" in line for line in lines)

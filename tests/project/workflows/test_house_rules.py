@@ -1,4 +1,4 @@
-"""What every workflow here keeps to: pinned actions, no rights but those that are named, no foreign text in a command."""
+"""Rules of all workflows: pinned actions, only named permissions, no foreign text in commands."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_pages_are_deployed_by_a_separate_job():
 
 
 def test_writing_job_reads_the_uniquely_named_artifact_of_its_predecessor():
-    """Where a machine of the lab could leave one; no measured code is in a run that publishes."""
+    """In runs in which a lab machine could upload one; a publishing run contains no measured code."""
     for path, name in WRITING.keys() - {(".github/workflows/wheels.yml", "publish")}:
         job = WORKFLOWS[path]["jobs"][name]
         for step in job["steps"]:
@@ -169,7 +169,7 @@ def test_token_for_other_runs_artifacts_is_not_passed_to_programs():
 
 
 def test_artifacts_of_machines_are_named_by_their_labels():
-    """What the jobs above take by a pattern."""
+    """Artifacts that the jobs above download by a pattern."""
     left = {
         step["with"]["name"]
         for step in yaml.safe_load(ACTION.read_text("utf-8"))["runs"]["steps"]
@@ -238,7 +238,7 @@ NEWEST_ALONE = ".github/workflows/request.yml, measure"
 
 
 def test_newest_waiting_commit_of_a_pull_request_is_measured():
-    """What is being measured goes on; a commit that was waiting is superseded, and its report says so."""
+    """A running measurement continues; a waiting commit is superseded, with a report."""
     group = WORKFLOWS[".github/workflows/request.yml"]["jobs"]["measure"]["concurrency"]
     assert group.keys() == {"group", "cancel-in-progress"}
     assert group["cancel-in-progress"] is False

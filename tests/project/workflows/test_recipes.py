@@ -38,7 +38,7 @@ def test_gitlab_report_runs_if_its_inputs_exist():
 
 
 def leave_result(machine: Machine) -> None:
-    """What the lab's machine has really measured; the stand-in for it leaves none that could be shown."""
+    """Real results of the lab's machine; its stand-in has none to show."""
     for file in machine.checkout.glob("results/**/result.json"):
         write_atomically(file, json_text.render(hostile()))
 

@@ -1,4 +1,4 @@
-"""How a release is published: on a tag that fits, from what other jobs built and tried, with the tracer left out."""
+"""Publication of a release: on a matching tag, from files built and tested by other jobs, without the tracer."""
 
 from __future__ import annotations
 

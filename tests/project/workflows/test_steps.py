@@ -153,7 +153,7 @@ BEFORE: dict[str, Callable[[Machine], None]] = {
     "Put the documentation around them": leave_site,
     "Put them together": leave_wheels,
 }
-"""What steps and jobs before it have left."""
+"""Files of earlier steps and jobs."""
 
 AFTER: dict[str, Callable[[Machine], object]] = {
     "Check the labels": lambda machine: (machine.programs / "output").read_text("utf-8") == f"labels={LABELS}\n",
@@ -187,7 +187,7 @@ AFTER: dict[str, Callable[[Machine], object]] = {
     "Put them together": lambda machine: len([*(machine.checkout / "dist").iterdir()]) == 3,
     "Measure": lambda machine: (machine.checkout / "results").is_dir(),
 }
-"""What has to be there when it has run; of the others, calls of programs."""
+"""Files that must exist after a step; for other steps, calls of programs."""
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_wheels_do_not_overwrite_each_other(machine):
 
 
 def test_targets_that_a_matrix_names_exist(machine):
-    """Of the nightly workflow."""
+    """Steps of the nightly workflow."""
     workflow = read_workflows(ROOT)[".github/workflows/nightly.yml"]
     step = next(step for step in STEPS.values() if step.where == ("nightly.yml", "Run"))
     for target in workflow["jobs"]["long"]["strategy"]["matrix"]["target"]:

@@ -13,7 +13,7 @@ from tests.builders.workflows import dispatchers, events_of, find_faults, lab_jo
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "ci"
 FORBIDDEN = ("pull_request", "pull_request_target", "workflow_run", "issue_comment")
-"""Of these the second and the last reach it where a job has decided about them before."""
+"""The second and the last of these reach it after a job has decided about them."""
 
 
 def test_own_jobs_reach_the_lab_only_with_permission():

@@ -40,7 +40,7 @@ def test_every_file_of_the_example_is_committed():
 
 
 def printed_for(done, name: str) -> str:
-    """What is to be added to a file."""
+    """Text to be added to a file."""
     found = re.search(
         rf"^kept {re.escape(name)}; add to it:\n\n(.*?)\n\n(?:wrote|kept|next)", done.stdout, re.MULTILINE | re.DOTALL
     )

@@ -167,7 +167,7 @@ def path():
 
 
 def allowed_share(flood, seconds=0.5):
-    """Of the rate, from now on, for some time."""
+    """Permitted share of the rate, measured from now on for some time."""
     first = flood.await_report(lambda report: report['requested'] > 0)
     until_ns = first['mono_ns'] + seconds * 1e9
     last = flood.await_report(lambda report: report['mono_ns'] > until_ns)

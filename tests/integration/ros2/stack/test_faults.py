@@ -1,4 +1,4 @@
-"""What goes wrong with the real stack: each fault is caused for real."""
+"""Faults of the real stack, each caused for real."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_image_shows_names_as_text():
 
 
 def test_notable_commits_are_marked_and_every_commit_has_its_value():
-    """What pointing at a commit displays stands in the table as well."""
+    """The text shown when pointing at a commit is also in the table."""
     ((trend, points),) = found = shown([0.0] * 12 + [0.2] * 12 + [0.2 + 0.02 * number for number in range(12)])
     page = render_page(found)
     tips = {kind: re.findall(rf"<title>(\w+): [^<]*{kind}", page) for kind in ("level changes", "creep")}

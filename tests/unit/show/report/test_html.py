@@ -127,7 +127,7 @@ def test_tables_have_captions_and_scopes(tree):
 
 
 def test_column_headings_are_not_empty(tree):
-    """That of the drawn intervals says so to those who do not see them."""
+    """Drawn intervals have a text for screen readers."""
     assert "interval, drawn" in tree.text("span")
 
 
