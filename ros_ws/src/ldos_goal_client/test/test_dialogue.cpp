@@ -48,7 +48,7 @@ protected:
 
 }  // namespace
 
-TEST_F(DialogueTest, SaysThatItIsReady)
+TEST_F(DialogueTest, ReportsThatItIsReady)
 {
   dialogue.ready();
   EXPECT_EQ(lines.str(), ready_line());
@@ -66,7 +66,7 @@ TEST_F(DialogueTest, GivesCommandsInTheirOrder)
   EXPECT_FALSE(dialogue.next());
 }
 
-TEST_F(DialogueTest, IsOverWhenAllThatWasHeardIsDone)
+TEST_F(DialogueTest, IsOverWhenAllCommandsAreDone)
 {
   dialogue.hear(good_command().dump());
   EXPECT_FALSE(dialogue.is_over());
@@ -91,7 +91,7 @@ TEST_F(DialogueTest, AnswersABadCommandThatHasAnId)
   EXPECT_EQ(answer["message"], "bad command: 'timeout_s' must be a number");
 }
 
-TEST_F(DialogueTest, ComplainsOnlyWhereThereIsNoId)
+TEST_F(DialogueTest, ComplainsOnlyWithoutAnId)
 {
   dialogue.hear("move!");
   EXPECT_FALSE(dialogue.next());

@@ -106,7 +106,7 @@ TEST(GoalsFile, FileThatCannotBeReadIsNamed)
   }
 }
 
-TEST(GoalsFile, TextThatIsNoYamlIsRefusedWithItsLine)
+TEST(GoalsFile, InvalidYamlIsRefusedWithItsLine)
 {
   EXPECT_EQ(reason_of("home:\n  - {]").rfind("goals.yaml:2: ", 0), 0U);
 }

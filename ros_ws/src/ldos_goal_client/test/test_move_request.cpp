@@ -77,7 +77,7 @@ TEST(MoveRequest, LeavesThePlanningSceneAsItIs)
   EXPECT_TRUE(options.planning_scene_diff.robot_state.is_diff);
 }
 
-TEST(MoveRequest, OnlyPlansWhereTheCommandDoes)
+TEST(MoveRequest, OnlyPlansIfTheCommandDoes)
 {
   auto planned = command();
   planned.plan_only = true;
@@ -133,7 +133,7 @@ TEST(MoveRequest, JointsAreConstrainedOneByOne)
   EXPECT_TRUE(constraints.orientation_constraints.empty());
 }
 
-TEST(MoveRequest, StartsAtGivenJointsOrWhereTheArmIs)
+TEST(MoveRequest, StartsAtGivenOrPresentJoints)
 {
   auto begun = command();
   const auto given = to_request(begun, planner).request.start_state;

@@ -298,7 +298,7 @@ def test_commands_on_standard_input(server, client):
     assert 'bad command: no JSON' in program.errors
 
 
-def test_feedback_that_is_there_before_the_response_is_seen_counts(server, client):
+def test_feedback_before_the_response_counts(server, client):
     """A client that gets no CPU time finds the response and the feedback waiting together."""
     with client('hold') as program:
         server.await_line('goal hold')
@@ -326,7 +326,7 @@ def test_bad_settings_are_named(client, parameters, reason):
     assert reason in program.errors
 
 
-def test_a_server_that_hangs_holds_nobody_up(server, client):
+def test_hanging_server_times_out(server, client):
     with client('stop', timeout=0.5) as program:
         assert program.await_end() == 1
     (result,) = program.results()
@@ -336,7 +336,7 @@ def test_a_server_that_hangs_holds_nobody_up(server, client):
     assert 1_500_000_000 <= waited_ns < 3_000_000_000
 
 
-def test_a_server_that_is_killed_is_given_up(server, client):
+def test_killed_server_times_out(server, client):
     """Nobody says goodbye then: DDS notices after its lease, the time-out may be sooner."""
     with client('die', timeout=2.0) as program:
         assert program.await_end() in (1, 3)

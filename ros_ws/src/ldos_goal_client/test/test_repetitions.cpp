@@ -132,7 +132,7 @@ TEST_F(RepetitionsTest, CarryTheSettings)
   EXPECT_FALSE(command->start);
 }
 
-TEST_F(RepetitionsTest, GoOnAfterAGoalThatFailed)
+TEST_F(RepetitionsTest, ContinueAfterAFailedGoal)
 {
   Repetitions repetitions(two_goals, home, settings, lines);
   EXPECT_EQ(run(repetitions, {{"left", -6}}).size(), 8U);
@@ -140,7 +140,7 @@ TEST_F(RepetitionsTest, GoOnAfterAGoalThatFailed)
   EXPECT_EQ(repetitions.exit_code(), exit_goal_failed);
 }
 
-TEST_F(RepetitionsTest, EndWhereTheArmIsNotHome)
+TEST_F(RepetitionsTest, EndIfTheArmIsNotHome)
 {
   Repetitions repetitions(two_goals, home, settings, lines);
   EXPECT_EQ(run(repetitions, {{"home", -4}}), std::vector<std::string>{"home"});
@@ -156,7 +156,7 @@ TEST_F(RepetitionsTest, EndWhenTheServerIsGone)
   EXPECT_EQ(repetitions.exit_code(), exit_no_stack);
 }
 
-TEST(RandomGoalId, IsAGoalIdAndAnotherEachTime)
+TEST(RandomGoalId, IsAGoalIdAndDifferentEachTime)
 {
   const auto one = random_goal_id();
   EXPECT_TRUE(is_goal_id(one));

@@ -175,7 +175,7 @@ def allowed_share(flood, seconds=0.5):
     return (last['allowed'] - first['allowed']) / requested
 
 
-def test_a_path_that_becomes_late_throttles_the_flood_until_it_recovers(path):
+def test_late_path_throttles_the_flood_until_it_recovers(path):
     with flooding() as flood, guarding('/flood') as guard:
         guard.await_report(lambda report: report['received'] > 50 and not report['missing'])
         assert guard.reports[-1]['share'] == 1.0
@@ -198,7 +198,7 @@ def test_a_path_that_becomes_late_throttles_the_flood_until_it_recovers(path):
     assert accounted <= sent['allowed'] < sent['requested']
 
 
-def test_a_path_that_falls_silent_throttles_too(path):
+def test_silent_path_throttles(path):
     with flooding() as flood, guarding('/flood') as guard:
         guard.await_report(lambda report: report['received'] > 10 and report['share'] == 1.0)
         path.is_silent = True
@@ -209,7 +209,7 @@ def test_a_path_that_falls_silent_throttles_too(path):
         guard.await_report(lambda report: report['share'] == 1.0)
 
 
-def test_a_path_that_never_spoke_may_not_have_begun(path):
+def test_path_without_any_message_is_not_silent(path):
     path.is_silent = True
     with flooding() as flood, guarding('/flood') as guard:
         guard.await_report(lambda report: len(guard.reports) > 20 and not report['missing'])
@@ -228,7 +228,7 @@ def test_without_publishers_it_only_watches(path):
         assert guard.stop()['missing'] == []
 
 
-def test_of_transforms_the_first_one_counts(path):
+def test_first_transform_counts(path):
     path.make = path.transforms
     with guarding('/nobody', topic='/tf', type='tf2_msgs/msg/TFMessage') as guard:
         guard.await_report(lambda report: report['received'] > 20)
@@ -237,7 +237,7 @@ def test_of_transforms_the_first_one_counts(path):
         guard.await_report(lambda report: report['share'] < 0.5)
 
 
-def test_messages_without_a_time_are_counted_apart(path):
+def test_messages_without_a_time_are_counted_separately(path):
     path.make = TFMessage
     with guarding('/nobody', topic='/tf', type='tf2_msgs/msg/TFMessage') as guard:
         guard.await_report(lambda report: report['unstamped'] > 50)
@@ -263,7 +263,7 @@ def test_a_simulation_has_its_own_time(path):
         guard.await_report(lambda report: report['share'] < 0.5)
 
 
-def test_publishers_that_are_not_there_or_refuse_are_said_and_the_others_throttled(path):
+def test_missing_or_refusing_publishers_are_reported_and_others_throttled(path):
     path.is_late_by(LAG_MS)
     with flooding(), flooding('deaf', reliability='reliable', first_number=2), \
             guarding('/deaf', '/nobody', '/flood') as guard:
@@ -278,14 +278,14 @@ def test_publishers_that_are_not_there_or_refuse_are_said_and_the_others_throttl
             assert allowed_share(late_comer) < 0.05
 
 
-def test_a_parameter_that_a_publisher_has_not_is_said(path):
+def test_missing_parameter_of_a_publisher_is_reported(path):
     with flooding(), guarding('/flood', parameter='no_such_parameter') as guard:
         found = guard.await_report(lambda report: 'refused' in ''.join(report['missing']))
     assert found['missing'][0].startswith('/flood: refused: ')
     assert 'no_such_parameter' in found['missing'][0]
 
 
-def test_a_publisher_that_does_not_answer_keeps_nobody_waiting(path):
+def test_silent_publisher_does_not_delay_others(path):
     with flooding() as flood, guarding('/flood') as guard:
         guard.await_report(lambda report: report['received'] > 20 and not report['missing'])
         flood.process.send_signal(signal.SIGSTOP)
@@ -300,7 +300,7 @@ def test_a_publisher_that_does_not_answer_keeps_nobody_waiting(path):
     assert max(b - a for a, b in zip(stamps, stamps[1:])) < 1_000_000_000
 
 
-def test_a_publisher_that_begins_anew_is_throttled_again(path):
+def test_restarted_publisher_is_throttled_again(path):
     path.is_late_by(LAG_MS)
     with guarding('/flood') as guard:
         for _ in range(2):
@@ -313,7 +313,7 @@ def test_a_publisher_that_begins_anew_is_throttled_again(path):
 
 
 @pytest.mark.parametrize('end', [signal.SIGINT, signal.SIGTERM, 'by itself'])
-def test_publishers_have_their_whole_rate_back_in_the_end(path, end):
+def test_publishers_get_their_full_rate_back_at_the_end(path, end):
     path.is_late_by(LAG_MS)
     limit = {'seconds': 3.0} if end == 'by itself' else {}
     with flooding() as flood, guarding('/flood', **limit) as guard:
@@ -324,7 +324,7 @@ def test_publishers_have_their_whole_rate_back_in_the_end(path, end):
         assert allowed_share(flood) == pytest.approx(1.0, abs=0.05)
 
 
-def test_it_ends_soon_when_no_publisher_answers(path):
+def test_guard_ends_soon_if_no_publisher_answers(path):
     path.is_late_by(LAG_MS)
     with flooding() as flood, guarding('/flood') as guard:
         guard.await_report(lambda report: report['share'] == 0.01 and not report['missing'])
@@ -345,7 +345,7 @@ def test_it_ends_soon_when_no_publisher_answers(path):
      ({'decrease': 1.0}, 'decrease'),
      ({'least_share': 0.0}, 'least_share'),
      ({'calm_windows': 0}, 'calm_windows')])
-def test_what_makes_no_sense_is_refused(parameters, words):
+def test_invalid_settings_are_refused(parameters, words):
     settings = {'publishers': ['/flood'], **parameters}
     with guarding(**settings) as guard:
         errors = guard.process.stderr.read()

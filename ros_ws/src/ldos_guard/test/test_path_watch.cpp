@@ -47,7 +47,7 @@ TEST(PathWatch, OlderThanTheDeadlineIsLate)
   EXPECT_FALSE(window.is_silent);
 }
 
-TEST(PathWatch, EachWindowBeginsAnewAndTheWholeIsKept)
+TEST(PathWatch, WindowsAreResetAndTotalsKept)
 {
   auto watch = new_watch();
   watch.hear(50, 1'001);
@@ -72,7 +72,7 @@ TEST(PathWatch, SilenceBeginsAfterItsTime)
   EXPECT_EQ(watch.heard().silent_windows, 2U);
 }
 
-TEST(PathWatch, APathThatNeverSpokeMayNotHaveBegun)
+TEST(PathWatch, PathWithoutAnyMessageIsNotSilent)
 {
   auto watch = new_watch();
   EXPECT_FALSE(watch.close_window(1'000'000).is_silent);
@@ -81,7 +81,7 @@ TEST(PathWatch, APathThatNeverSpokeMayNotHaveBegun)
   EXPECT_EQ(watch.heard().silent_windows, 0U);
 }
 
-TEST(PathWatch, WhatCarriesNoTimeIsHeardAndNotJudged)
+TEST(PathWatch, MessagesWithoutTimeAreCountedAndNeverLate)
 {
   auto watch = new_watch();
   watch.hear(1, 1'000);

@@ -25,7 +25,7 @@
 using ldos_guard::Progress;
 using ldos_guard::report_line;
 
-TEST(Report, ItIsALineOfJson)
+TEST(Report, IsALineOfJson)
 {
   const Progress progress{0.5, {7, 3, 2, 1}, 4, 5, {"/flood: no such node"}};
   EXPECT_EQ(
@@ -34,7 +34,7 @@ TEST(Report, ItIsALineOfJson)
     "\"decreases\":4,\"increases\":5,\"missing\":[\"/flood: no such node\"],\"final\":true}\n");
 }
 
-TEST(Report, NobodyMayBeMissing)
+TEST(Report, MissingMayBeEmpty)
 {
   EXPECT_NE(report_line(17, Progress{}, false).find("\"missing\":[],\"final\":false}"),
     std::string::npos);

@@ -50,7 +50,7 @@ Bytes serialized(const MessageT & message)
   return {found.buffer, found.buffer + found.buffer_length};
 }
 
-TEST(Stamp, ItIsFoundInTheTypesDescription)
+TEST(Stamp, IsFoundInTheTypesDescription)
 {
   EXPECT_EQ(find_stamp("sensor_msgs/msg/JointState"), StampPlace::header);
   EXPECT_EQ(find_stamp("tf2_msgs/msg/TFMessage"), StampPlace::first_of_sequence);
@@ -77,7 +77,7 @@ TEST(Stamp, TypesWithoutOneAreRefused)
   }
 }
 
-TEST(Stamp, TypesNobodyKnowsAreRefused)
+TEST(Stamp, UnknownTypesAreRefused)
 {
   for (const auto * type :
     {"no_such_msgs/msg/Nothing", "sensor_msgs/msg/Nothing", "JointState", "a/b/c/d", ""})
@@ -86,7 +86,7 @@ TEST(Stamp, TypesNobodyKnowsAreRefused)
   }
 }
 
-TEST(Stamp, OfAHeader)
+TEST(Stamp, IsReadFromAHeader)
 {
   sensor_msgs::msg::JointState message;
   message.header.frame_id = "base";
@@ -96,7 +96,7 @@ TEST(Stamp, OfAHeader)
   EXPECT_EQ(read_stamp(StampPlace::header, serialized(message)), 1'700'000'000'123'456'789);
 }
 
-TEST(Stamp, OfTheFirstTransform)
+TEST(Stamp, IsThatOfTheFirstTransform)
 {
   tf2_msgs::msg::TFMessage message;
   EXPECT_EQ(read_stamp(StampPlace::first_of_sequence, serialized(message)), std::nullopt);
@@ -106,13 +106,13 @@ TEST(Stamp, OfTheFirstTransform)
   EXPECT_EQ(read_stamp(StampPlace::first_of_sequence, serialized(message)), 5'000'000'000);
 }
 
-TEST(Stamp, NoTimeIsNoStamp)
+TEST(Stamp, ZeroIsNoStamp)
 {
   EXPECT_EQ(
     read_stamp(StampPlace::header, serialized(sensor_msgs::msg::JointState())), std::nullopt);
 }
 
-TEST(Stamp, BothOrdersOfBytesAreRead)
+TEST(Stamp, BothByteOrdersAreRead)
 {
   EXPECT_EQ(read_stamp(StampPlace::header, Bytes{0, 1, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0}),
     2'000'000'003);

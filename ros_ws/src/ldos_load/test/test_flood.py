@@ -140,7 +140,7 @@ def test_a_flood_may_wait_for_its_readers():
             assert counter.stop()['received']['/flood_topic_1'] <= publisher.stop()['requested']
 
 
-def test_a_flood_begins_when_nobody_came_or_went_for_a_second():
+def test_a_flood_begins_after_a_second_without_changes():
     with Context() as context, \
             running('FLOOD_PUBLISHER', rate_hz=500.0, report_period_s=0.02) as publisher:
         publisher.await_report(lambda report: True)
@@ -156,7 +156,7 @@ def test_a_flood_begins_when_nobody_came_or_went_for_a_second():
     assert first['mono_ns'] > came_ns + 1_000_000_000
 
 
-def test_what_cannot_be_sent_in_time_is_given_up():
+def test_messages_that_are_too_late_are_dropped():
     with running('FLOOD_PUBLISHER', rate_hz=500.0, report_period_s=0.1) as publisher:
         publisher.await_report(lambda report: report['published']['/flood_topic_1'] > 100)
         publisher.process.send_signal(signal.SIGSTOP)
@@ -170,7 +170,7 @@ def test_what_cannot_be_sent_in_time_is_given_up():
 
 
 @pytest.mark.parametrize('name', ['FLOOD_COUNTER', 'FLOOD_PUBLISHER'])
-def test_it_tidies_up_when_nobody_reads_its_reports(name):
+def test_guard_restores_rates_if_its_reports_are_not_read(name):
     with running(name, report_period_s=0.05) as program:
         program.await_report(lambda report: len(program.reports) > 2)
         nowhere = os.open(os.devnull, os.O_RDONLY)
@@ -196,7 +196,7 @@ def rates_between(first, last):
     return [(after - before) / seconds for before, after in zip(begin, end)]
 
 
-def test_a_throttle_is_obeyed_at_once_and_without_debts(ask_for_throttle):
+def test_throttle_takes_effect_immediately_without_later_bursts(ask_for_throttle):
     settings = {'publishers': 2, 'rate_hz': 500.0, 'report_period_s': 0.05}
     with running('FLOOD_PUBLISHER', **settings) as publisher:
         for share in (0.1, 1.0, 0.5):
@@ -213,7 +213,7 @@ def test_a_throttle_is_obeyed_at_once_and_without_debts(ask_for_throttle):
     assert 0 <= published['allowed'] - accounted(published) <= 10
 
 
-def test_a_throttle_may_be_there_from_the_start():
+def test_throttle_may_be_set_at_the_start():
     with running('FLOOD_PUBLISHER', rate_hz=500.0, throttle=0.2) as publisher:
         publisher.await_report(lambda report: report['requested'] > 500)
         published = publisher.stop()
@@ -222,7 +222,7 @@ def test_a_throttle_may_be_there_from_the_start():
 
 
 @pytest.mark.parametrize('share', [0.0, -0.5, 1.001, float('nan'), 1, 'half'])
-def test_what_is_no_share_is_refused(ask_for_throttle, share):
+def test_invalid_share_is_refused(ask_for_throttle, share):
     with running('FLOOD_PUBLISHER', rate_hz=100.0) as publisher:
         answer = ask_for_throttle(share)
         publisher.await_report(lambda report: report['requested'] > 50)

@@ -52,14 +52,14 @@ TEST(RateSchedule, NothingIsDueBeforeItBegins)
   EXPECT_EQ(schedule.due_by(100), 1U);
 }
 
-TEST(RateSchedule, PublishersTakeTurns)
+TEST(RateSchedule, PublishersAreInterleaved)
 {
   const auto schedule = RateSchedule(1000.0, 10, 500).delayed_by(0.25);
   EXPECT_EQ(schedule.due_ns(0), 2'500'500);
   EXPECT_EQ(schedule.due_ns(10), 12'500'500);
 }
 
-TEST(RateSchedule, WhatIsDueAgreesWithWhenItIsDue)
+TEST(RateSchedule, DueCountsAgreeWithDueTimes)
 {
   for (const double rate_hz : {0.3, 7.0, 999.9, 1000.0, 30'000.0}) {
     for (const std::uint64_t burst : {1U, 3U, 100U}) {

@@ -42,7 +42,7 @@ SequenceCounter count(const std::vector<std::uint64_t> & sequences)
 
 }  // namespace
 
-TEST(SequenceCounter, NothingIsLostInARow)
+TEST(SequenceCounter, ConsecutiveMessagesAreNotLost)
 {
   const auto counter = count({0, 1, 2, 3});
   EXPECT_EQ(counter.received(), 4U);
@@ -56,17 +56,17 @@ TEST(SequenceCounter, GapsAreLost)
   EXPECT_EQ(counter.lost(), 3U);
 }
 
-TEST(SequenceCounter, WhatWasSentBeforeIsNotMissed)
+TEST(SequenceCounter, EarlierMessagesAreNotMissing)
 {
   EXPECT_EQ(count({1000, 1001}).lost(), 0U);
 }
 
-TEST(SequenceCounter, WhatIsLateIsNotLost)
+TEST(SequenceCounter, LateMessagesAreNotLost)
 {
   EXPECT_EQ(count({0, 2, 1, 3}).lost(), 0U);
 }
 
-TEST(SequenceCounter, APublisherMayBeginAgain)
+TEST(SequenceCounter, PublisherMayRestart)
 {
   const auto counter = count({0, 1, 2, 0, 1, 3});
   EXPECT_EQ(counter.received(), 6U);

@@ -36,7 +36,7 @@ ThrottledSchedule at_share(double share, std::uint64_t burst = 1)
   return {RateSchedule(1000.0, burst, begin_ns), begin_ns, share};
 }
 
-TEST(ThrottledSchedule, TheWholeShareIsThePlainSchedule)
+TEST(ThrottledSchedule, TheFullShareIsThePlainSchedule)
 {
   const RateSchedule plain(999.9, 3, begin_ns);
   const ThrottledSchedule whole(plain, begin_ns, 1.0);
@@ -65,7 +65,7 @@ TEST(ThrottledSchedule, BurstsStayWhole)
   EXPECT_EQ(half.allowed_by(begin_ns + ns_per_s - 1) % 10, 0U);
 }
 
-TEST(ThrottledSchedule, SchedulesThatTakeTurnsGoOnDoingSo)
+TEST(ThrottledSchedule, InterleavedSchedulesStayInterleaved)
 {
   const RateSchedule plain(1000.0, 1, begin_ns);
   const ThrottledSchedule first(plain, begin_ns, 0.5);
@@ -75,7 +75,7 @@ TEST(ThrottledSchedule, SchedulesThatTakeTurnsGoOnDoingSo)
   }
 }
 
-TEST(ThrottledSchedule, AChangeNeitherOwesNorForgives)
+TEST(ThrottledSchedule, AChangeNeitherAddsNorDropsMessages)
 {
   ThrottledSchedule schedule(RateSchedule(1000.0, 1, begin_ns), begin_ns, 1.0);
   schedule.throttle(0.1, begin_ns + ns_per_s);
@@ -95,7 +95,7 @@ TEST(ThrottledSchedule, AChangeBeforeTheBeginningDoesNotDelayIt)
   EXPECT_EQ(schedule.due_ns(1), begin_ns + 10 * ns_per_ms);
 }
 
-TEST(ThrottledSchedule, WhatWasDueBeforeAChangeIsNoLaterForIt)
+TEST(ThrottledSchedule, AChangeDoesNotDelayEarlierMessages)
 {
   ThrottledSchedule schedule(RateSchedule(1000.0, 1, begin_ns), begin_ns, 1.0);
   schedule.throttle(0.5, begin_ns + 100 * ns_per_ms);
@@ -114,7 +114,7 @@ TEST(ThrottledSchedule, ManyChangesAddUp)
   EXPECT_NEAR(static_cast<double>(schedule.allowed_by(now_ns)), 5'000.0, 2.0);
 }
 
-TEST(ThrottledSchedule, WhatIsAllowedAgreesWithWhenItIsDue)
+TEST(ThrottledSchedule, AllowedCountsAgreeWithDueTimes)
 {
   for (const double share : {0.01, 0.3, 0.37, 0.99, 1.0}) {
     const ThrottledSchedule schedule(RateSchedule(997.0, 3, begin_ns), begin_ns, share);
@@ -126,7 +126,7 @@ TEST(ThrottledSchedule, WhatIsAllowedAgreesWithWhenItIsDue)
   }
 }
 
-TEST(ThrottledSchedule, TheSmallestShareIsNeverDueAgain)
+TEST(ThrottledSchedule, NothingIsDueAgainAtTheSmallestShare)
 {
   const auto schedule = at_share(5e-324);
   EXPECT_EQ(schedule.due_ns(0), begin_ns);

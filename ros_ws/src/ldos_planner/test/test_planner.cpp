@@ -123,7 +123,7 @@ TEST_F(PlannerTest, ReportsWhyAGoalCannotBePlanned)
   EXPECT_EQ(code.val, MoveItErrorCodes::INVALID_GOAL_CONSTRAINTS);
 }
 
-TEST_F(PlannerTest, TakesLongerWhereADelayIsPlanted)
+TEST_F(PlannerTest, TakesLongerWithAnInjectedDelay)
 {
   const auto planner = load({rclcpp::Parameter("ompl.ldos_planner.planning_delay_ms", 50.0)});
   const auto began = std::chrono::steady_clock::now();
