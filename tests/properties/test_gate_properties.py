@@ -80,7 +80,7 @@ def same_numbers(one, other):
         )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, order=st.randoms(use_true_random=False))
 def test_the_order_of_trials_within_blocks_does_not_matter(pair, policy, order):
     head, base = pair
@@ -94,7 +94,7 @@ def test_the_order_of_trials_within_blocks_does_not_matter(pair, policy, order):
     same_numbers(one, other)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, scale=st.sampled_from([1e-6, 0.001, 1000.0, 3600.0]))
 def test_units_do_not_matter(pair, policy, scale):
     """The same in nanoseconds or in hours."""
@@ -117,7 +117,7 @@ def test_units_do_not_matter(pair, policy, scale):
     same_numbers(one, other)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, seed=SEEDS)
 def test_an_unrelated_metric_changes_nothing_for_the_others(pair, policy, seed):
     rng = np.random.default_rng(seed)
@@ -138,7 +138,7 @@ def test_an_unrelated_metric_changes_nothing_for_the_others(pair, policy, seed):
             assert with_it.verdict is without.verdict
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     seed=SEEDS,
     metric=st.sampled_from(sorted(TYPICAL)),
@@ -159,7 +159,7 @@ def test_larger_deterioration_never_looks_better(seed, metric, factors, turns, p
         assert not (smaller.verdict is Verdict.REGRESSED and larger.verdict is not Verdict.REGRESSED)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(trials=st.sampled_from([(0, 10), (10, 0), (0, 0), (1, 1), (1, 10), (10, 1)]), seed=SEEDS, policy=POLICIES)
 def test_unmeasured_is_never_a_pass(trials, seed, policy):
     """No trials on one side, or one."""
@@ -172,7 +172,7 @@ def test_unmeasured_is_never_a_pass(trials, seed, policy):
     assert result.reasons
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, failing=st.integers(1, 10))
 def test_failures_are_never_an_improvement(pair, policy, failing):
     """The same trials, some of which failed: no verdict becomes better, and nothing improved."""

@@ -53,7 +53,7 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
 DOCUMENTS = any_of(Document)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(DOCUMENTS)
 def test_any_document_is_rendered_in_every_format(document):
     VALIDATOR.validate(json.loads(json_text.render(document)))
