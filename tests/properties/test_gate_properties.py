@@ -37,7 +37,7 @@ def calibrated(start_sd: float) -> Policy:
 POLICIES = st.sampled_from([Policy(), Policy(scenarios=4), calibrated(0.0), calibrated(0.02)])
 
 
-def in_turns(head, base, *, size=5):
+def interleave(head, base, *, size=5):
     """Both versions as one session of ABBA blocks."""
     blocks = {"base": [], "head": []}
     for number in range(2 * -(-len(head.trials) // size)):
@@ -60,7 +60,7 @@ def comparisons(draw):
     head = noisy_set(seed, n=n, factors={metric: factor}, failures=failures[0])
     base = noisy_set(seed + 1, n=n, failures=failures[1])
     if draw(st.booleans()):
-        head, base = in_turns(head, base)
+        head, base = interleave(head, base)
     if draw(st.booleans()):
         last = Look(2 * n, 2 * n)
         head = dataclasses.replace(head, looks=(Look(n, n),), last_look=last)
@@ -143,16 +143,16 @@ def test_an_unrelated_metric_changes_nothing_for_the_others(pair, policy, seed):
     seed=SEEDS,
     metric=st.sampled_from(sorted(TYPICAL)),
     factors=st.lists(FACTORS, min_size=2, max_size=4),
-    turns=st.booleans(),
+    interleaved=st.booleans(),
     policy=POLICIES,
 )
-def test_larger_deterioration_never_looks_better(seed, metric, factors, turns, policy):
+def test_larger_deterioration_never_looks_better(seed, metric, factors, interleaved, policy):
     """Once it is called a regression, everything worse is one."""
     base = noisy_set(seed + 1, n=10)
     found = []
     for factor in sorted(factors):
         pair = noisy_set(seed, n=10, factors={metric: factor}), base
-        found.append(decide(*(in_turns(*pair) if turns else pair), policy).comparison(metric))
+        found.append(decide(*(interleave(*pair) if interleaved else pair), policy).comparison(metric))
     for smaller, larger in itertools.pairwise(found):
         assert larger.ratio >= smaller.ratio * (1 - 1e-9)
         assert larger.p_value <= smaller.p_value + 1e-12

@@ -110,7 +110,7 @@ def test_two_workers_here_take_turns(project, leaves_nothing):
     project.write("test_scenario.py", SWEEP)
     code, output = project.run("-n", "2", "-v", *FEW)
     assert code == 0, output
-    assert_both_were_measured_in_turns(project)
+    assert_both_were_interleaved(project)
     assert "[gw0]" in output
     assert "[gw1]" in output
 
@@ -122,13 +122,13 @@ def test_results_of_an_ssh_worker_are_returned(project, ssh_config, tmp_path_fac
     remote = f"ssh=there//ssh_config={ssh_config}//python={sys.executable}//chdir={there}"
     code, output = project.run("-d", "--tx", "popen", "--tx", remote, "--rsyncdir=.", str(project.path), *FEW)
     assert code == 0, output
-    assert_both_were_measured_in_turns(project)
+    assert_both_were_interleaved(project)
     assert len(list(project.path.glob(".ldos/runs/*/*/trials.json"))) == 1
     assert len(list(there.glob(f"{project.path.name}/.ldos/runs/*/*/trials.json"))) == 1
     assert not list(there.rglob("sweeps"))
 
 
-def assert_both_were_measured_in_turns(project: Project) -> None:
+def assert_both_were_interleaved(project: Project) -> None:
     """Each worker held the machine for one cell, while the other did not; the session has both."""
     (folder,) = all_sweeps(project.path / ".ldos")
     first, second = sorted(folder.records().values(), key=lambda record: record.began_ns)

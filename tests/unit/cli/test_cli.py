@@ -204,7 +204,7 @@ def test_report_judges_by_the_repositorys_baseline_if_configured(project, monkey
     assert "T1 (planning latency) regressed" in ldos("report", run).stdout
 
 
-def in_turns(project, head, base):
+def interleaved_run(project, head, base):
     run = save(project, "1", head)
     write_trials(ScenarioFolder(project / run / head.scenario).base, base)
     return run
@@ -215,7 +215,7 @@ def test_report_of_an_interleaved_run_has_its_base(project):
     stored = noisy_set(3, factors={"T1": 0.5})
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(stored, to_repository=True)
     head, base = noisy_set(1, session="s", commit="new"), noisy_set(2, session="s", commit="0ld")
-    run = in_turns(project, head, base)
+    run = interleaved_run(project, head, base)
     (section,) = json.loads(ldos("report", run, "--format", "json").stdout)["sections"]
     assert section["verdict"] == "passed"
     assert section["base"]["commit"] == "0ld"
@@ -224,12 +224,14 @@ def test_report_of_an_interleaved_run_has_its_base(project):
 
 
 def test_report_of_a_run_with_an_invalid_base_is_invalid(project):
-    run = in_turns(project, noisy_set(1, session="s"), noisy_set(2, session="s", incomplete="simulator was killed"))
+    run = interleaved_run(
+        project, noisy_set(1, session="s"), noisy_set(2, session="s", incomplete="simulator was killed")
+    )
     assert describe_reason(why.OfBase(why.NotFinished("simulator was killed"))) in ldos("report", run).stdout
 
 
 def test_a_base_of_another_session_is_not_reported(project):
-    run = in_turns(project, noisy_set(1, session="s"), noisy_set(2, session="other"))
+    run = interleaved_run(project, noisy_set(1, session="s"), noisy_set(2, session="other"))
     assert describe_reason(why.BaselineMissing()) in ldos("report", run).stdout
 
 

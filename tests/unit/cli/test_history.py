@@ -18,7 +18,7 @@ from pytest_ldos.judge.baseline.history import HistoryStore, build_rows, identif
 from pytest_ldos.judge.baseline.trend import read_pin
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from tests.builders.command_line import invoke_ldos
-from tests.builders.history import add_run, commit, fill, in_turns, run_of
+from tests.builders.history import add_run, commit, fill, interleaved_set, run_of
 
 STEADY: list[dict[str, float]] = [{}] * 6
 
@@ -256,8 +256,8 @@ def test_pinning_a_run_of_each_scenario(history):
 def test_pinning_an_interleaved_run_pins_its_head(project, history):
     """In any order of rows: of ten runs, each would be right by chance."""
     for number in range(0, 20, 2):
-        run = save(project, f"run-{number}", in_turns(number + 1, Role.HEAD))
-        write_trials(ScenarioFolder(project / run / "baseline").base, in_turns(number, Role.BASE))
+        run = save(project, f"run-{number}", interleaved_set(number + 1, Role.HEAD))
+        write_trials(ScenarioFolder(project / run / "baseline").base, interleaved_set(number, Role.BASE))
         ldos("import", run)
         ldos("pin", f"run-{number}")
         (folder,) = {path.parent for path in history.directory.rglob("pin.json")}
@@ -328,16 +328,16 @@ def test_saved_runs_are_imported_once(project, history):
 
 
 def test_the_base_of_a_saved_session_is_imported_with_it(project, history):
-    run = save(project, "run", in_turns(1, Role.HEAD))
-    write_trials(ScenarioFolder(project / run / "baseline").base, in_turns(0, Role.BASE))
+    run = save(project, "run", interleaved_set(1, Role.HEAD))
+    write_trials(ScenarioFolder(project / run / "baseline").base, interleaved_set(0, Role.BASE))
     assert "2 of 2 added" in ldos("import", run).stdout
     versions = history.read().table.select("commit", "version", "run").unique().sort("version").rows()
     assert versions == [(commit(0), "base", "run"), (commit(1), "head", "run")]
 
 
 def test_the_record_of_a_base_by_its_own_name(project, history):
-    run = save(project, "run", in_turns(1, Role.HEAD))
-    write_trials(ScenarioFolder(project / run / "baseline").base, in_turns(0, Role.BASE))
+    run = save(project, "run", interleaved_set(1, Role.HEAD))
+    write_trials(ScenarioFolder(project / run / "baseline").base, interleaved_set(0, Role.BASE))
     ldos("import", f"{run}/baseline/base/trials.json")
     table = history.read().table
     assert (set(table["version"]), set(table["run"])) == ({"base"}, {"run"})
