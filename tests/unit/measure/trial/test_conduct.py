@@ -32,9 +32,9 @@ def folder(tmp_path):
     return folder
 
 
-def run(folder, script=TYPICAL, goals=REACH, observer=None, disturb=undisturbed, **spec):
+def run(folder, script=TYPICAL, goals=REACH, observer=None, disturb=undisturbed, *, is_disturbed=False, **spec):
     scenario = ScenarioSpec(name="baseline", **{"trials": 3, "warmup": 1, **spec})
-    with open_fake_rig(StackSpec(), folder, script=script) as rig:
+    with open_fake_rig(StackSpec(), folder, script=script, is_disturbed=is_disturbed) as rig:
         trials = conduct(rig, scenario, goals, observer=observer, disturb=disturb)
         return trials, rig
 
@@ -247,7 +247,7 @@ def test_interference_is_recorded_per_trial_and_before_the_first(folder):
         def trial(self, trial):
             order.append("trial")
 
-    trials, _ = run(folder, observer=Watching(), trials=2, warmup=1)
+    trials, _ = run(folder, observer=Watching(), is_disturbed=True, trials=2, warmup=1)
     assert order == ["warm-up", True, "trial", "trial"]
     spans = [trial.interference for trial in trials.trials]
     assert all(0 < each.seconds < trials.surroundings.seconds and each.cpus >= 1 for each in spans)
