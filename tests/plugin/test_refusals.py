@@ -62,7 +62,11 @@ def no_network(monkeypatch):
 """As pytest-recording blocks the network."""
 
 
-@pytest.mark.parametrize("blocked", ["--disable-socket", "--allow-hosts=127.0.0.1"])
+LONG = pytest.mark.acceptance
+"""Another way to a refusal that one of the others has."""
+
+
+@pytest.mark.parametrize("blocked", ["--disable-socket", pytest.param("--allow-hosts=127.0.0.1", marks=LONG)])
 def test_a_plugin_that_blocks_sockets_is_named(run, project, blocked):
     pytest.importorskip("pytest_socket", reason="pytest-socket is not installed")
     result = run(blocked)
@@ -157,7 +161,7 @@ GOALS = "home: {joints: {panda_joint1: 0.0}}\ngoal_sets: {shelf: [{name: top, jo
     [
         ("goals = 'absent.yaml'", "", "*absent.yaml cannot be read: No such file or directory"),
         ("goals = 'goals.yaml'", "goals = 'shelf'", "*goal 'home' does not fit the Panda's joints*"),
-        ("", "goals = 'shelf'", "*there is no goal set 'shelf'"),
+        pytest.param("", "goals = 'shelf'", "*there is no goal set 'shelf'", marks=LONG),
     ],
 )
 def test_missing_goals_are_refused_before_the_first_start(run, project, stack, scenario, reason):
@@ -179,7 +183,7 @@ def test_unknown_goals_of_a_test_are_refused_before_the_first_start(run, project
     result.stdout.no_fnmatch_line("*starting the stack*")
 
 
-@pytest.mark.parametrize("how", ["--forked", "mark"])
+@pytest.mark.parametrize("how", ["--forked", pytest.param("mark", marks=LONG)])
 def test_tests_in_child_processes_are_refused(run, project, how):
     pytest.importorskip("pytest_forked")
     if how == "mark":
@@ -212,7 +216,7 @@ def pytest_runtest_protocol(item, nextitem):
 """
 
 
-@pytest.mark.parametrize("outcome", ["failed", "passed"])
+@pytest.mark.parametrize("outcome", [pytest.param("failed", marks=LONG), "passed"])
 def test_plugins_that_fork_for_each_test_are_refused(run, project, outcome):
     (project.path / "forks.py").write_text(FORKS.replace("OUTCOME", outcome))
     result = run("-p", "forks", "-s", "--ldos-trials=2")

@@ -111,14 +111,22 @@ def require_first_verdict(result: pytest.RunResult, project: pytest.Pytester) ->
     result.stdout.fnmatch_lines(["*scenario 'baseline': regressed*", "*not measured again*"])
 
 
-@pytest.mark.parametrize("name", RERUNNING_PLUGINS)
+LONG = pytest.mark.acceptance
+"""Another way to run a test again, which is refused in the same place."""
+
+
+def shortened(names, *short):
+    return [name if name in short else pytest.param(name, marks=LONG) for name in names]
+
+
+@pytest.mark.parametrize("name", shortened(RERUNNING_PLUGINS, "rerunfailures-forced"))
 def test_red_test_rerun_by_a_plugin_stays_red(rerun, project, name):
     module, arguments = RERUNNING_PLUGINS[name]
     pytest.importorskip(module)
     require_first_verdict(rerun(*arguments), project)
 
 
-@pytest.mark.parametrize("name", HOME_MADE)
+@pytest.mark.parametrize("name", shortened(HOME_MADE, "protocol", "function"))
 def test_red_test_rerun_by_a_conftest_stays_red(rerun, project, name):
     require_first_verdict(rerun(plugin=HOME_MADE[name]), project)
 
@@ -127,8 +135,8 @@ def test_red_test_rerun_by_a_conftest_stays_red(rerun, project, name):
     "mark",
     [
         "flaky(reruns=2)",
-        pytest.param("flaky(max_runs=3)", marks=pytest.mark.acceptance),
-        pytest.param("flaky(retries=2)", marks=pytest.mark.acceptance),
+        pytest.param("flaky(max_runs=3)", marks=LONG),
+        pytest.param("flaky(retries=2)", marks=LONG),
     ],
 )
 def test_a_mark_reruns_no_red_test(rerun, project, mark):
