@@ -11,13 +11,15 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
-from pytest_ldos.base.errors import refuse_unknown
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.base.series import Moments
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import as_table, find_set, load_goal_file, parse_name, parse_sets
@@ -107,12 +109,12 @@ class CaseBook:
 
     @property
     def all_messages(self) -> Mapping[str, Mapping[str, Any]]:
-        """All messages, by location in the file."""
-        found = {
-            f"goal set '{set_name}', goal '{case.name}'": case.message or {}
-            for set_name, cases in self.sets.items()
-            for case in cases
-        }
+        """All messages, by their first location in the file."""
+        cases: dict[int, tuple[str, MessageCase]] = {}
+        for set_name, of_set in self.sets.items():
+            for each in of_set:
+                cases.setdefault(id(each), (set_name, each))
+        found = {f"goal set '{name}', goal '{case.name}'": case.message or {} for name, case in cases.values()}
         return found if self.reset is None else {**found, "reset": self.reset}
 
 
@@ -132,6 +134,28 @@ def _parse_case(table: Mapping[str, Any], where: str) -> MessageCase:
     refuse_unknown(table, {"name", "message"}, f"key in {where}:")
     name = parse_name(table, where, example="near")
     return MessageCase(name, as_table(table.get("message", {}), f"{where}, goal {name!r}, message"))
+
+
+def digest_of_data(path: Path) -> str:
+    """Returns the short SHA-256 of a file, or of a folder's files; raises `ConfigurationError` without one."""
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    try:
+        return _digest_of(tuple((file, (found := file.stat()).st_mtime_ns, found.st_size) for file in files))
+    except OSError as error:
+        raise ConfigurationError(
+            f"the data of the stimulus, {path}, cannot be read: {error.strerror}",
+            remedy="its path in [tool.ldos.stimulus] is a folder or a file, from pyproject.toml",
+        ) from None
+
+
+@functools.lru_cache(maxsize=8)
+def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
+    """Digest of files; their times and sizes are part of the cache key, so that changed ones are read again."""
+    digest = hashlib.sha256()
+    for file, _, _ in files:
+        with file.open("rb") as opened:
+            digest.update(f"{file.name} {hashlib.file_digest(opened, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
