@@ -22,7 +22,7 @@ metres and radians, poses in the frame ``frame``:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -79,7 +79,9 @@ def _not_finite(value: Any, place: str = "") -> str:
     """Place of the first number that is not finite, as ``request.workspace_parameters.min_corner.x``; empty if none."""
     if isinstance(value, float):
         return "" if math.isfinite(value) else place
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping | list):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
     found = (_not_finite(each, f"{place}.{key}".lstrip(".")) for key, each in items)
     return next(filter(None, found), "")
 

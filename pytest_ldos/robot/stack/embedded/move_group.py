@@ -116,7 +116,7 @@ _SUFFIX: Final = "kConfigDefault"  # of the names in MoveIt's configurations
 def planner_of(name: str) -> Callable[[Any], Any]:
     """OMPL's planner of a name such as ``RRTConnect`` or ``RRTConnectkConfigDefault``; raises `Failed` for another."""
     plain = name.removesuffix(_SUFFIX) or "RRTConnect"
-    found = getattr(geometric, plain, None)
+    found: Callable[[Any], Any] | None = getattr(geometric, plain, None)
     if not (isinstance(found, type) and issubclass(found, base.Planner)):
         raise Failed(ErrorCode.FAILURE, f"there is no planner '{name}' (there is RRTConnect, RRTstar, …, as in OMPL)")
     return found

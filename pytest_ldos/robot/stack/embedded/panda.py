@@ -99,7 +99,7 @@ def _change_obstacles(world: Any, each: Message) -> None:
         raise Failed(ErrorCode.FAILURE, f"{name} is not made of boxes, spheres and cylinders alone")
     if len(each.primitives) != len(each.primitive_poses):
         raise Failed(ErrorCode.FAILURE, f"{name} does not have one pose for each shape")
-    body = ET.SubElement(world, "body", name=each.id, **_pose_of(each.pose))
+    body = ET.SubElement(world, "body", {"name": each.id, **_pose_of(each.pose)})
     for shape, pose in zip(each.primitives, each.primitive_poses, strict=True):
         kind, count = _SHAPES[shape.type]
         if len(shape.dimensions) != count or min(shape.dimensions) <= 0:
@@ -107,7 +107,7 @@ def _change_obstacles(world: Any, each: Message) -> None:
         # A cylinder has height and radius here; MuJoCo's sizes are radius and half the height, and halves of a box.
         size = shape.dimensions if kind == "sphere" else shape.dimensions / 2
         size = (shape.dimensions[1], size[0]) if kind == "cylinder" else size
-        ET.SubElement(body, "geom", type=kind, size=_text_of(size), **_pose_of(pose))
+        ET.SubElement(body, "geom", {"type": kind, "size": _text_of(size), **_pose_of(pose)})
 
 
 def _pose_of(pose: Message) -> dict[str, str]:
