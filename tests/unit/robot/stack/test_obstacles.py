@@ -21,7 +21,7 @@ from pytest_ldos.scenario.stimuli import PlanSpec
 EXAMPLE = Path(__file__).parents[4] / "examples/planning"
 READY = np.array(list(HOME.joints.values()))
 REMOVE_ALL = {"id": "", "operation": 1}
-IDENTITY = {"position": [0, 0, 0], "orientation": [0, 0, 0, 1]}
+SCALING = {"max_velocity_scaling_factor": 1.0, "max_acceleration_scaling_factor": 1.0}
 
 
 def thing(shape="box", size=(0.2, 0.2, 0.2), at=(0.4, 0.0, 0.6), **others):
@@ -31,9 +31,10 @@ def thing(shape="box", size=(0.2, 0.2, 0.2), at=(0.4, 0.0, 0.6), **others):
 
 
 def message(*objects, **request):
-    joints = {"joint_constraints": [{"joint_name": name, "position": 0.1 + HOME.joints[name]} for name in HOME.joints]}
+    turned = {**HOME.joints, "panda_joint1": 1.0}
+    joints = {"joint_constraints": [{"joint_name": name, "position": turned[name]} for name in turned]}
     start = {"joint_state": {"name": [*HOME.joints], "position": READY.tolist()}}
-    wanted = {"group_name": "panda_arm", "goal_constraints": [joints], "start_state": start, **request}
+    wanted = {"group_name": "panda_arm", "goal_constraints": [joints], "start_state": start, **SCALING, **request}
     return {"scene": {"is_diff": True, "world": {"collision_objects": list(objects)}}, "request": wanted}
 
 
@@ -119,7 +120,11 @@ def test_scenes_that_are_refused(given, reason):
     ("given", "code", "reason"),
     [
         (message(thing()), ErrorCode.START_STATE_IN_COLLISION, "start is in collision: .*thing"),
-        (message(thing(at=(0.3, 0.2, 0.55))), ErrorCode.GOAL_IN_COLLISION, "goal is in collision: .*thing"),
+        (
+            message(thing(size=(0.1, 0.1, 0.1), at=(0.17, 0.26, 0.6))),
+            ErrorCode.GOAL_IN_COLLISION,
+            "goal is in collision: .*thing",
+        ),
         (message(thing(at=(0, 0, 2)), planner_id="Magic"), ErrorCode.FAILURE, "no planner 'Magic'"),
         (message(thing(at=(0, 0, 2)), start_state={"joint_state": {"name": ["a"], "position": [0.0]}}), -17, "every"),
     ],
