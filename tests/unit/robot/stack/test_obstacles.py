@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from pytest_ldos.robot.stack.problems import ALL, read_problems
 from pytest_ldos.scenario.stimuli import PlanSpec
 
 EXAMPLE = Path(__file__).parents[4] / "examples/planning"
+assert HOME.joints is not None
 READY = np.array(list(HOME.joints.values()))
 REMOVE_ALL = {"id": "", "operation": 1}
 SCALING = {"max_velocity_scaling_factor": 1.0, "max_acceleration_scaling_factor": 1.0}
@@ -161,10 +163,9 @@ def test_waypoints_are_filled_in_on_straight_lines():
 def make_suite():
     sys.path.insert(0, str(EXAMPLE))
     try:
-        import make_suite
+        return import_module("make_suite")
     finally:
         sys.path.remove(str(EXAMPLE))
-    return make_suite
 
 
 def test_suite_is_what_its_script_writes(make_suite):
