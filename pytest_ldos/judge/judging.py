@@ -25,15 +25,18 @@ from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Case, Policy, failures_became_more, falls_short
 from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
 from pytest_ldos.judge.gate.reasons import Reason, by_weight
-from pytest_ldos.judge.gate.verdict import VariesTooMuch, Verdict, worst
+from pytest_ldos.judge.gate.verdict import Comparison, VariesTooMuch, Verdict, worst
 from pytest_ldos.judge.unchanged import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet, metrics_of
+from pytest_ldos.scenario.words import StimulusKind
 
 BASELINE: Final = "baseline"
+OF_SUITES: Final = ("T1", "path_length")
+"""Metrics of planning problems that are reported for each problem."""
 UNJUDGED: Final = "unjudged"
 """Stored in the history instead of a verdict for trials that were not compared with a baseline."""
 
@@ -187,13 +190,33 @@ class Judged:
         changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
         return [metric for metric in self.head.metrics if metric.name in changed]
 
+    @property
+    def is_suite(self) -> bool:
+        """True if the trials plan problems, each of which is reported."""
+        return self.head.spec.stack.stimulus is StimulusKind.PLAN and bool(self.head.motions)
+
     @cached_property
-    def by_case(self) -> Mapping[str, Mapping[str, float]]:
-        """Changes by case, see `summary.changes_by_case`, of each changed metric."""
-        if self.base is None:
-            return {}
-        found = {metric.name: summary.changes_by_case(self.base, self.head, metric) for metric in self._changed}
-        return {name: changes for name, changes in found.items() if changes}
+    def by_case(self) -> Mapping[str, tuple[summary.CaseNumbers, ...]]:
+        """Numbers by case of each changed metric if there are several cases, or of a suite's times and paths."""
+        heads, bases = self.result.head_series, self.result.base_series
+        names = OF_SUITES if self.is_suite else [each.name for each in self._changed]
+        found = {
+            name: summary.numbers_by_case(heads[name], bases.get(name) if self.result.comparison(name) else None)
+            for name in names
+            if name in heads
+        }
+        return {name: numbers for name, numbers in found.items() if len(numbers) > (0 if self.is_suite else 1)}
+
+    def suite(self, metric: str) -> Comparison | None:
+        """The geometric mean of the cases' ratios, each with equal weight, with an interval as wide as the verdict's.
+
+        ``None`` without ratios. The verdict's own estimate is that of a usual case: it hardly depends on few of them.
+        """
+        found, mean = self.result.comparison(metric), summary.mean_ratio(self.by_case.get(metric, ()))
+        if found is None or mean is None or not (found.has_ratio and math.isfinite(found.ratio)):
+            return None
+        low, high = (each * mean / found.ratio for each in (found.low, found.high))
+        return replace(found, ratio=mean, low=low, high=high)
 
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:

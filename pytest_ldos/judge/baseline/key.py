@@ -221,6 +221,27 @@ class OtherLoads:
     differences: tuple[LoadDifference, ...]
 
 
+@dataclass(frozen=True)
+class OtherProblems:
+    """The file has plans of other problems; `differences` are ``NAME is new``, ``is gone`` or ``changed``."""
+
+    file: Path
+    differences: tuple[str, ...]
+
+
+def find_problem_differences(head: TrialSet, base: TrialSet) -> Iterator[str]:
+    """Problems of one side, unless the other has too few trials to plan all, and those with another content."""
+    ours, theirs = ({trial.goal: trial.content for trial in each.motions} for each in (head, base))
+    for name in dict.fromkeys([*ours, *theirs]):
+        if name in ours and name in theirs:
+            if ours[name] and theirs[name] and ours[name] != theirs[name]:
+                yield f"{name} changed"
+        elif name in ours and len(base.trials) >= len(ours):
+            yield f"{name} is new"
+        elif name in theirs and len(head.trials) >= len(theirs):
+            yield f"{name} is gone"
+
+
 def find_load_differences(head: Sequence[LoadSpec], base: Sequence[LoadSpec]) -> Iterator[LoadDifference]:
     """Settings of loads that differ; a load that only one side has is one difference."""
     ours, theirs = ({load.KIND: vars(load) for load in loads} for loads in (head, base))

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, get_args
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.baseline.key import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.key import OtherHost, OtherHostClasses, OtherLoads, OtherProblems, OtherScenario
 from pytest_ldos.judge.gate.verdict import Comparison, Shape, Verdict
 
 
@@ -371,7 +371,7 @@ _Inconclusive = (
     | EmptyBaseline
     | NothingInCommon
 )
-_NotComparable = Incomparable | OtherHost | OtherHostClasses | OtherScenario | OtherLoads
+_NotComparable = Incomparable | OtherHost | OtherHostClasses | OtherScenario | OtherLoads | OtherProblems
 _NoBaseline = NewMetric | BaselineMissing | BaselineShared
 _NotJudged = TheMachine | NotJudged
 

@@ -138,7 +138,7 @@ _USUAL: Final[Mapping[type, Mapping[str, object]]] = {
     },
     FaultSpec: {"cpu_waste": 0.0, "leak_mb": 0.0},
     Metric: {"usual_floor": USUAL_FLOOR, "asked_as": ""},
-    MotionTrial: {"interference": None, "numbers": {}, "reset_failure": ""},
+    MotionTrial: {"interference": None, "numbers": {}, "reset_failure": "", "content": ""},
 }
 """Values that are omitted, so that older versions without these fields can read the record."""
 
@@ -146,7 +146,7 @@ _LAST: Final[Mapping[type, str]] = {
     TrialSet: "looks last_look spec fingerprint metrics trials",
     MotionTrial: "goal_id seed block outcome error_code message stamps_ns plan_duration_ns plan_points "
     "position_error_m rotation_error_rad measurements segments_ns deadlines cpu_work_ns numbers reset_failure "
-    "interference",
+    "content interference",
 }
 """Fields at the end of an object in a file, in order."""
 
