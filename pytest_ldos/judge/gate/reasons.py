@@ -99,7 +99,7 @@ class TrialsFailed:
     Attributes:
         numbers: their numbers, from 1.
         code: MoveIt's error code, if there was one.
-        goal: empty if all trials of the run have the same goal.
+        goal: empty if all trials of the run have the same goal, or very many goals failed.
     """
 
     numbers: tuple[int, ...]

@@ -41,7 +41,7 @@ class _Sentences(string.Formatter):
             case "list":
                 return ", ".join(map(str, value))
             case "few":
-                return f"{', '.join(value[:_FEW])}{', …' * (len(value) > _FEW)}"
+                return ", ".join([*map(str, value[:_FEW]), *["…"] * (len(value) > _FEW)])
             case "and":
                 return " and ".join(value)
             case "percent":
@@ -171,7 +171,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
         _deadline_facts,
     ),
     why.TrialsFailed: Wording(
-        "trial {numbers:list} {outcome}{coded}{of_goal}: {message}",
+        "trial {numbers:few} {outcome}{coded}{of_goal}: {message}",
         "read the message, then `logs/` in the run's folder",
         _failure_facts,
     ),

@@ -62,8 +62,8 @@ def describe_cases(section: document.Section) -> Iterator[str]:
             mean = f"{change_of(metric.suite)} ({interval_of(metric.suite)}), geometric mean{without}"
             yield f"{metric.name} in {counted(len(metric.cases), noun)}: {mean}; worst: {', '.join(worst)}"
     if section.is_suite and section.cases:
-        lost = [each for each in sorted(section.cases, key=_lost)[-_MOST_CASES:] if _lost(each) > 0]
-        worst = [f"{each.name} {_solved(each)}" for each in reversed(lost)]
+        ordered = sorted(section.cases, key=_lost, reverse=True)[:_MOST_CASES]
+        worst = [f"{each.name} {_solved(each)}" for each in ordered if _lost(each) > 0]
         base = f", {_solved(*section.cases, of='base_')} in the base" if section.base else ""
         yield f"solved: {_solved(*section.cases)}{base}{'; worst: ' if worst else ''}{', '.join(worst)}"
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_ldos.judge.baseline import key as keys
 from pytest_ldos.judge.baseline.store import Found, NotComparable, compare_with
 from pytest_ldos.judge.gate import reasons as why
-from pytest_ldos.judge.gate.case import Policy
+from pytest_ldos.judge.gate.case import Policy, find_failures
 from pytest_ldos.judge.gate.verdict import Comparison, Verdict
 from pytest_ldos.judge.judging import Grounds, Judged, judge
 from tests.builders.plans import planned_suite
@@ -112,3 +112,9 @@ def test_shorter_run_of_a_suite_is_no_other_suite():
     short = with_names({}, plans=1)
     short = dataclasses.replace(short, trials=short.trials[:8])
     assert isinstance(compare_with(short, with_names({}), FILE), Found)
+
+
+def test_failures_of_many_problems_are_one_reason():
+    few, many = (find_failures(planned_suite(1, failing=dict.fromkeys(range(count), 1))) for count in (5, 6))
+    assert [(each.goal, each.numbers) for each in few] == [(f"problem {number}", (number + 1,)) for number in range(5)]
+    assert [(each.goal, each.numbers) for each in many] == [("", (1, 2, 3, 4, 5, 6))]
