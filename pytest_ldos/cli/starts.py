@@ -394,7 +394,7 @@ def planning(
     stack = dataclasses.replace(stack, stimulus=StimulusKind.PLAN, stimuli=stimuli)
     goals = suite if is_set else ALL
     spec = asked.spec(stack=stack, goals=goals, trials=plans * len(read_problems(plan).cases(goals)))
-    with measuring(kept="nothing is"):
+    with measuring(kept="nothing is kept"):
         refuse_unable(spec)
         progress = MeasuringProgress(motions_of(spec), name="planning")
         site = dataclasses.replace(asked.site(progress), catalogue=built_in_of(stack))

@@ -84,7 +84,7 @@ def cases_table(section: document.Section, metrics: Sequence[document.MetricRepo
     compared = any(each.change for metric in metrics for each in metric.cases)
     titles = ("base", "this run", "change", "interval") if compared else ("median", "quartiles")
     of_metrics = [
-        Column(f"{metric.name} {title}", rank=_RANKS[title] + place)
+        Column(f"{metric.name} {title}" if len(metrics) > 1 else title, rank=_RANKS[title] + place)
         for place, metric in enumerate(metrics)
         for title in titles
     ]
