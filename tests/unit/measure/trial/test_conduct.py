@@ -15,10 +15,20 @@ from pytest_ldos.host.interference import Interference
 from pytest_ldos.host.process_resources import TaskExits
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
-from pytest_ldos.measure.trial.conduct import Procedure, Unwatched, add_trials, conduct, new_record, undisturbed
+from pytest_ldos.measure.trial.conduct import (
+    Procedure,
+    Unwatched,
+    add_trials,
+    conduct,
+    content_of,
+    new_record,
+    undisturbed,
+)
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, OutcomeClass, Pose
+from pytest_ldos.robot.stack.problems import ALL, read_problems
 from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+from pytest_ldos.scenario.stimuli import PlanSpec
 from pytest_ldos.scenario.words import SeedMode
 from tests.fakes.rig import TYPICAL, Motion, open_fake_rig
 
@@ -459,3 +469,19 @@ def test_controller_manager_statistics_are_per_trial(folder):
 def test_controller_metric_without_controller_manager_is_refused(folder):
     with open_fake_rig(StackSpec(), folder) as rig, pytest.raises(ConfigurationError, match="no controller manager"):
         conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("update:arm"))
+
+
+def contents_of(file, text, **settings):
+    file.write_text(text)
+    return {each.name: content_of(each) for each in read_problems(PlanSpec(problems=str(file), **settings)).cases(ALL)}
+
+
+def test_content_of_a_problem_is_that_of_its_file_and_not_of_the_settings(tmp_path):
+    file = tmp_path / "problems.yaml"
+    text = "problems: [{name: near, start: {a: 0.0}, goal: {joints: {a: 1.0}}}]"
+    usual = contents_of(file, text)
+    others = contents_of(file, text, planner="PRM", pipeline="ompl", time_limit_s=1.0)
+    moved = contents_of(file, text.replace("1.0", "1.1"))
+    assert usual == others
+    assert usual["near"] != moved["near"]
+    assert content_of(PANDA_GOALS.home) == ""
