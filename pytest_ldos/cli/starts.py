@@ -379,9 +379,10 @@ def planning(
         Path | None, typer.Option(metavar="DIR", help="Write OMPL's benchmark logs here, one for each problem.")
     ] = None,
 ) -> None:
-    """Plan each problem of a suite several times, and show times, paths and outcomes.
+    """Plan a suite of problems, and show times and paths.
 
-    Nothing is compared or kept. ompl_benchmark_statistics.py makes a database for Planner Arena of the logs.
+    Plans each problem several times, and compares nothing. OMPL's ompl_benchmark_statistics.py makes a database for
+    Planner Arena of the logs.
 
     Exit code: 0 all was measured, 11 it could not be, 130 interrupted.
     """

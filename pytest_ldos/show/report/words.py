@@ -89,8 +89,8 @@ def cases_table(section: document.Section, metrics: Sequence[document.MetricRepo
         for title in titles
     ]
     before = (Column("in the base", rank=6),) if compared else ()
-    stage = Column("slowest stage", Kind.NAME, rank=3)
-    columns = (Column("problem", Kind.NAME), Column("solved", rank=2), *before, *of_metrics, stage)
+    stage = Column("slowest stage", Kind.WORD, rank=3)
+    columns = (Column("problem", Kind.WORD), Column("solved", rank=2), *before, *of_metrics, stage)
     by_name = [{each.name: each for each in metric.cases} for metric in metrics]
     outcomes = {each.name: each for cases in (*(metric.cases for metric in metrics), section.cases) for each in cases}
     rows = []
