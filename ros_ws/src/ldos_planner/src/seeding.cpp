@@ -40,6 +40,16 @@ using ompl_interface::ModelBasedPlanningContext;
 
 constexpr std::chrono::microseconds poll{20};
 
+/// Ends the thread that samples the present goal. MoveIt's goal destroys the sampler that its thread
+/// uses before it ends the thread: one that is replaced too early would abort the process.
+void stop_sampling(const ModelBasedPlanningContext & context)
+{
+  const auto & goal = context.getOMPLSimpleSetup()->getGoal();
+  if (auto * const lazy = dynamic_cast<ompl::base::GoalLazySamples *>(goal.get())) {
+    lazy->stopSampling();
+  }
+}
+
 /// Makes the goal anew, and waits for its first sample: at most as long as planning may take.
 MoveItErrorCodes sample_goal(ModelBasedPlanningContext & context, Seed seed)
 {
@@ -48,6 +58,7 @@ MoveItErrorCodes sample_goal(ModelBasedPlanningContext & context, Seed seed)
   MoveItErrorCodes code;
   code.val = MoveItErrorCodes::FAILURE;
   context.setMaximumGoalSamples(1);
+  stop_sampling(context);
   if (!context.setGoalConstraints(request.goal_constraints, request.path_constraints, &code)) {
     return code;
   }
