@@ -67,9 +67,9 @@ std::int32_t code_of_status(std::int8_t status)
 }  // namespace
 
 GoalClient::GoalClient(
-  rclcpp::Node & node, const StackSettings & settings, Session & session,
+  rclcpp::Node & node, const StackSettings & settings, Dialogue & dialogue,
   std::function<bool()> is_interrupted, std::function<void(ExitCode)> finish)
-: node_(node), settings_(settings), session_(session),
+: node_(node), settings_(settings), dialogue_(dialogue),
   is_interrupted_(std::move(is_interrupted)), finish_(std::move(finish)),
   unspun_(node.create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false)),
   tip_(node, settings.planner.base_frame),
@@ -114,7 +114,7 @@ void GoalClient::watch_for_stack()
 {
   const bool has_server = action_.server_is_there();
   if (has_server && joint_state_has_come()) {
-    session_.ready();
+    dialogue_.ready();
     state_ = State::idle;
   } else if (monotonic_ns() > deadline_ns_) {
     const auto missing = has_server ? "no joint state on " + settings_.joint_states_topic :
@@ -136,12 +136,12 @@ bool GoalClient::joint_state_has_come()
 
 void GoalClient::watch_for_command()
 {
-  // Asked first: a session that is over then has no further goal.
-  const bool is_over = session_.is_over();
-  if (auto command = session_.next()) {
+  // Asked first: a dialogue that is over then has no further goal.
+  const bool is_over = dialogue_.is_over();
+  if (auto command = dialogue_.next()) {
     start(std::move(*command));
   } else if (is_over) {
-    finish(session_.exit_code());
+    finish(exit_succeeded);
   }
 }
 
@@ -272,7 +272,7 @@ void GoalClient::hand_over()
       node_.get_logger(), "goal '%s' ended with %d: %s", command.goal.name.c_str(),
       report_.error_code, report_.message.c_str());
   }
-  session_.ended(command, report_);
+  dialogue_.ended(report_);
   if (is_interrupted_()) {
     finish(exit_interrupted);
   } else {

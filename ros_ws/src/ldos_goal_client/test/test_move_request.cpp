@@ -40,7 +40,7 @@ using ldos_goal_client::to_request;
 namespace
 {
 
-const Planner planner{"arm", "base", "ompl", "RRTConnect"};
+const Planner planner{"arm", "base"};
 
 MoveCommand command()
 {
@@ -53,8 +53,8 @@ TEST(MoveRequest, HasTheCommandsSettings)
 {
   const auto request = to_request(command(), planner).request;
   EXPECT_EQ(request.group_name, "arm");
-  EXPECT_EQ(request.pipeline_id, "ompl");
-  EXPECT_EQ(request.planner_id, "RRTConnect");
+  EXPECT_EQ(request.pipeline_id, "");
+  EXPECT_EQ(request.planner_id, "RRTConnectkConfigDefault");
   EXPECT_EQ(request.num_planning_attempts, 1);
   EXPECT_EQ(request.allowed_planning_time, 5.0);
   EXPECT_EQ(request.max_velocity_scaling_factor, 0.5);

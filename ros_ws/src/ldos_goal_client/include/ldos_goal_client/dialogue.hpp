@@ -28,7 +28,8 @@
 #include <ostream>
 #include <string>
 
-#include "ldos_goal_client/session.hpp"
+#include "ldos_goal_client/move_command.hpp"
+#include "ldos_goal_client/move_report.hpp"
 
 namespace ldos_goal_client
 {
@@ -36,7 +37,7 @@ namespace ldos_goal_client
 /// Commands that another program gives line by line, and a report of each.
 ///
 /// `hear` and `close` may be called from another thread than the rest.
-class Dialogue : public Session
+class Dialogue
 {
 public:
   /// @param complain gets the reason why a line is no command.
@@ -48,11 +49,17 @@ public:
   /// No line will come any more; commands that were heard are still carried out.
   void close();
 
-  void ready() override;
-  std::optional<MoveCommand> next() override;
-  void ended(const MoveCommand & command, const MoveReport & report) override;
-  bool is_over() const override;
-  ExitCode exit_code() const override;
+  /// The stack takes goals.
+  void ready();
+
+  /// The next goal to send; none while there is none yet, or none any more.
+  std::optional<MoveCommand> next();
+
+  /// A goal has ended.
+  void ended(const MoveReport & report);
+
+  /// No goal will come any more.
+  bool is_over() const;
 
 private:
   std::optional<std::string> next_line();

@@ -30,14 +30,23 @@
 #include <rclcpp/rclcpp.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>
 
+#include "ldos_goal_client/dialogue.hpp"
 #include "ldos_goal_client/motion.hpp"
 #include "ldos_goal_client/move_action.hpp"
 #include "ldos_goal_client/move_request.hpp"
-#include "ldos_goal_client/session.hpp"
 #include "ldos_goal_client/tip_pose.hpp"
 
 namespace ldos_goal_client
 {
+
+/// How the program ends.
+enum ExitCode : int
+{
+  exit_succeeded = 0,
+  exit_bad_settings = 2,
+  exit_no_stack = 3,
+  exit_interrupted = 130
+};
 
 /// Where the stack is found, and how long it is waited for.
 struct StackSettings
@@ -48,7 +57,7 @@ struct StackSettings
   Planner planner;
 };
 
-/// Carries out a session's goals, one at a time.
+/// Carries out the goals of a dialogue, one at a time.
 ///
 /// Everything happens in callbacks of one executor: the action's, and a timer that watches
 /// over what does not call back (time-outs, the server's disappearance, new commands).
@@ -58,7 +67,7 @@ public:
   /// @param is_interrupted is asked whether the program is to end.
   /// @param finish is called once, with the exit code.
   GoalClient(
-    rclcpp::Node & node, const StackSettings & settings, Session & session,
+    rclcpp::Node & node, const StackSettings & settings, Dialogue & dialogue,
     std::function<bool()> is_interrupted, std::function<void(ExitCode)> finish);
 
 private:
@@ -103,7 +112,7 @@ private:
 
   rclcpp::Node & node_;
   StackSettings settings_;
-  Session & session_;
+  Dialogue & dialogue_;
   std::function<bool()> is_interrupted_;
   std::function<void(ExitCode)> finish_;
   TraceMarkers markers_;

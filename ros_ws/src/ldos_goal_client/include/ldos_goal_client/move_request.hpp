@@ -34,14 +34,11 @@
 namespace ldos_goal_client
 {
 
-/// Who is to move, and by which planner.
+/// Who is to move.
 struct Planner
 {
   std::string group;
   std::string base_frame;
-  /// Empty for move_group's default.
-  std::string pipeline_id;
-  std::string planner_id;
 };
 
 /// Constraints that are met at the goal: a sphere of 0.1 mm and rotations of 1 mrad, or
