@@ -28,7 +28,7 @@ needs_colcon = pytest.mark.skipif(
 
 @pytest.fixture
 def project(tmp_path):
-    for name in ("ldos_bringup", "ldos_load"):
+    for name in ("ldos_bringup", "ldos_cost"):
         (tmp_path / "project/ros_ws/src" / name).mkdir(parents=True)
         (tmp_path / "project/ros_ws/src" / name / "package.xml").touch()
     for name in ("pyproject.toml", "CMakeLists.txt", "pytest_ldos"):
@@ -53,7 +53,7 @@ def test_ubuntu_gets_ros_from_its_repository(project, tmp_path):
         "SHA256:35441f3092fd0577",
         "ros-jazzy-moveit ",
         f"sourcing {tmp_path}/none/jazzy/setup.sh",
-        "building ldos_bringup ldos_load",
+        "building ldos_bringup ldos_cost",
         "would run: colcon",
         "-m venv --clear --system-site-packages .venv-ros2",
         "pip install --quiet --editable .[dev,ros2]",
@@ -160,11 +160,11 @@ def test_nothing_is_installed_beside_a_sourced_ros(project, tmp_path, system):
     assert done.returncode == 0, done.stderr
     assert f"using the ROS 2 that is sourced: rolling ({prefix})" in done.stderr
     assert "apt-get" not in done.stderr
-    assert "building ldos_bringup ldos_load" in done.stderr
+    assert "building ldos_bringup ldos_cost" in done.stderr
 
 
 def test_packages_of_ours_that_are_sourced_are_not_built_again(project, tmp_path):
-    prefix = add_packages(tmp_path / "built", ["ldos_load"])
+    prefix = add_packages(tmp_path / "built", ["ldos_cost"])
     assert "building ldos_bringup\n" in setup(project, BOOKWORM, "v", **sourced(prefix)).stderr
     add_packages(prefix, ["ldos_bringup"])
     done = setup(project, BOOKWORM, "v", **sourced(prefix))
@@ -173,12 +173,12 @@ def test_packages_of_ours_that_are_sourced_are_not_built_again(project, tmp_path
 
 
 def test_what_was_built_here_is_built_again_when_it_is_sourced(project):
-    own = add_packages(project / "ros_ws/install/ldos_load", ["ldos_load"])
-    assert "building ldos_bringup ldos_load" in setup(project, BOOKWORM, "v", **sourced(own)).stderr
+    own = add_packages(project / "ros_ws/install/ldos_cost", ["ldos_cost"])
+    assert "building ldos_bringup ldos_cost" in setup(project, BOOKWORM, "v", **sourced(own)).stderr
 
 
 def test_the_python_is_one_that_imports_ros(project, tmp_path):
-    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    prefix = add_packages(tmp_path / "built", ["ldos_cost", "ldos_bringup"])
     done = setup(project, BOOKWORM, "v", dry_run=False, **sourced(prefix))
     assert done.returncode == 1
     assert "can import launch, launch_ros and rclpy" in done.stderr
@@ -189,7 +189,7 @@ def test_the_python_is_one_that_imports_ros(project, tmp_path):
 
 def test_a_virtual_environment_that_is_active_is_not_what_the_new_one_is_made_of(project, tmp_path):
     """It may be the very one that is made anew."""
-    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    prefix = add_packages(tmp_path / "built", ["ldos_cost", "ldos_bringup"])
     active = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     plan = setup(project, BOOKWORM, "v", **sourced(prefix), PYTHONPATH=str(add_python(prefix, ROS_PYTHON)), PATH=active)
     assert f"making v of {os.path.realpath(sys._base_executable)}," in plan.stderr
@@ -213,7 +213,7 @@ def ready(project, tmp_path):
 
 def test_the_command_runs_in_what_was_made_ready(project, tmp_path, ready):
     """With a virtual environment that is ready already."""
-    add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    add_packages(tmp_path / "built", ["ldos_cost", "ldos_bringup"])
     (project / "pyproject.toml").write_text("[tool.ldos]\ntrials = 3\n")
     done = setup(project, BOOKWORM, "v", "--", "tool", "a b", "c", dry_run=False, **ready)
     assert (done.returncode, done.stdout) == (7, "jazzy: a b c: \n"), done.stderr
@@ -281,7 +281,7 @@ def test_what_only_tests_of_a_package_require_is_not_looked_for(project, ready):
 
 
 def test_an_environment_that_was_made_from_something_else_is_made_again(project, tmp_path):
-    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    prefix = add_packages(tmp_path / "built", ["ldos_cost", "ldos_bringup"])
     environment = {**sourced(prefix), "PYTHONPATH": str(add_python(prefix, ROS_PYTHON))}
     (project / "v").mkdir()
     (project / "v/.ready").write_text("another digest\n")
