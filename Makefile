@@ -23,10 +23,10 @@ $(STAMP): $(if $(filter-out $(WAS_MADE_FROM),$(MADE_FROM)),changed) $(if $(wildc
 baseline: $(STAMP) ## Measure traced Panda reaches and compare them with the baseline
 	@$(PYTHON) -m pytest -m baseline $(ARGS)
 
-cpu_load: $(STAMP) ## The same beside CPU-bound processes
+cpu_load: $(STAMP) ## The same under a load of CPU-bound processes
 	@$(PYTHON) -m pytest -m cpu_load $(ARGS)
 
-msg_load: $(STAMP) ## The same beside a flood of 4000 messages a second
+msg_load: $(STAMP) ## The same under a flood of 4000 messages a second
 	@$(PYTHON) -m pytest -m msg_load $(ARGS)
 
 cpu_limit: $(STAMP) ## The same on one CPU
@@ -45,7 +45,7 @@ $(VENV)/rcl/.ready: .ci/rcl tests/integration/rcl/tracetools.c | $(STAMP)
 test: $(STAMP) $(VENV)/rcl/.ready ## Run the tests of this project, with short runs of the embedded stack (9 minutes on two idle CPUs)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
 
-test-project: $(STAMP) ## Test .ci, the lab, workflows, docs and benchmarks (CI runs it beside `make test`)
+test-project: $(STAMP) ## Test .ci, the lab, workflows, docs and benchmarks (CI runs it in parallel with `make test`)
 	@sh .ci/test $(PYTHON) $(PROJECT_TESTS) -- $(ARGS)
 
 lab-test: $(STAMP) ## Boot a machine, install the lab's runner on it, attack it (root; first time a few minutes)
@@ -58,7 +58,7 @@ check: $(STAMP) ## Lint, types, the floors of the architecture, workflows and sc
 	@$(VENV)/bin/lint-imports
 	@sh .ci/lint-workflows
 
-bench: $(STAMP) ## Measure the decoder beside babeltrace2, a flood's rate, what our DDS latency and the installed plugin add, two readers over one
+bench: $(STAMP) ## Measure the decoder and babeltrace2, a flood's rate, the overhead of the DDS latency and of the installed plugin, two readers
 	@$(PYTHON) -m benchmarks.decoder $(ARGS)
 	@$(PYTHON) -m benchmarks.kernel_states
 	@$(PYTHON) -m benchmarks.windows
@@ -70,7 +70,7 @@ bench: $(STAMP) ## Measure the decoder beside babeltrace2, a flood's rate, what 
 foreign-traces: $(STAMP) ## Compare what we read of all traces below ARGS="DIRECTORY…" with what babeltrace2 reads
 	@$(PYTHON) -m benchmarks.foreign_traces $(ARGS)
 
-scorecard: $(STAMP) ## Our rule beside others': false alarms and power, on recorded and made trials
+scorecard: $(STAMP) ## Compare the gate with other tools: false alarms and power, on recorded and simulated trials
 	@$(PYTHON) -m benchmarks.scorecard.main $(ARGS)
 	@$(PYTHON) -m benchmarks.scorecard.unjudgeable
 

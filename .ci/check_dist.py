@@ -1,4 +1,4 @@
-"""Whether distributions hold what they must, and nothing else.
+"""Checks that distributions contain the required files and no others.
 
 Usage: python3 .ci/check_dist.py FILE…: wheels and source distributions.
 """
@@ -60,7 +60,7 @@ _NEEDED_IN_SDIST: Final = (
 
 
 def find_faults(names: Sequence[str], *, is_wheel: bool) -> Iterator[str]:
-    """What is missing, and what should not be there.
+    """Missing and unexpected files.
 
     Args:
         names: of all files; in a source distribution without the folder that it has around all.
@@ -75,7 +75,7 @@ def find_faults(names: Sequence[str], *, is_wheel: bool) -> Iterator[str]:
 
 
 def names_in(file: Path) -> list[str]:
-    """Of a distribution's files."""
+    """Returns the names of a distribution's files."""
     if file.suffix == ".whl":
         with zipfile.ZipFile(file) as wheel:
             return [name for name in wheel.namelist() if not name.endswith("/")]

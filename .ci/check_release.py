@@ -1,4 +1,4 @@
-"""Whether version, changelog and tag agree.
+"""Checks that version, changelog and tag agree.
 
 Usage: python3 .ci/check_release.py [TAG], in the project's folder. Without a tag, the changelog must have a place for
 what comes; with one, a dated section for the version that the tag names.
@@ -22,7 +22,7 @@ _HEADING: Final = re.compile(r"## \[(?P<name>[^\]]+)\](?: - (?P<date>\d{4}-\d\d-
 
 
 def find_faults(root: Path, tag: str = "") -> Iterator[str]:
-    """What does not agree, each with what to do."""
+    """Mismatches, each with a remedy."""
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     version = project["version"]
     lines = (root / "CHANGELOG.md").read_text("utf-8").splitlines()

@@ -27,7 +27,7 @@ _INVALID = 11
 
 
 def try_install(archive: Path, folder: Path) -> None:
-    """Raises `SystemExit` with what was said, where anything is not as it should be."""
+    """Raises `SystemExit` with the output if a check fails."""
     ours = version("pytest-ldos")
     (folder / "test_plain.py").write_text(_PLAIN, "utf-8")
     (folder / "test_reach.py").write_text(_SCENARIO, "utf-8")
@@ -50,28 +50,28 @@ def try_install(archive: Path, folder: Path) -> None:
 
 
 def run(folder: Path, command: list[str], *wanted: str, status: int | None = 0) -> str:
-    """What a command said.
+    """Runs a command and returns its output.
 
     Args:
-        wanted: that it must say.
+        wanted: text that it must print.
         status: with which it must end; ``None`` for any.
     """
     environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": ""}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
     )
-    said = done.stdout + done.stderr
-    told = f"{' '.join(command)} ended with {done.returncode}:\n{said}"
-    require(status is None or done.returncode == status, told)
-    require("Traceback" not in said, told)
+    output = done.stdout + done.stderr
+    message = f"{' '.join(command)} ended with {done.returncode}:\n{output}"
+    require(status is None or done.returncode == status, message)
+    require("Traceback" not in output, message)
     for text in wanted:
-        require(text in said, f"{told}\nand does not say {text!r}")
+        require(text in output, f"{message}\nand does not say {text!r}")
     return done.stdout.strip()
 
 
-def require(condition: bool, told: str) -> None:
+def require(condition: bool, message: str) -> None:
     if not condition:
-        raise SystemExit(f"try_install: {told}")
+        raise SystemExit(f"try_install: {message}")
 
 
 def pytest() -> list[str]:

@@ -123,7 +123,7 @@ def simulate(
 
 
 def describe(found: list[tuple[History, Found]]) -> str:
-    told = [each for _, each in found if each.is_found]
+    reported = [each for _, each in found if each.is_found]
     covered = fmean(each.covers(history) for history, each in found)
     wrong = fmean(each.is_found and not each.covers(history) for history, each in found)
     single = fmean(each.is_found and each.commits == 1 for _, each in found)
@@ -131,7 +131,7 @@ def describe(found: list[tuple[History, Found]]) -> str:
     return (
         f"{100 * covered:5.1f} %  {100 * wrong:5.1f} %  {100 * single:5.1f} %  "
         f"{fmean(trials):6.0f}  {median(trials):6.0f}  {quantiles(trials, n=20)[-1]:6.0f}  "
-        f"{fmean(each.starts for _, each in found):6.0f}" + ("" if told else "   (no answer)")
+        f"{fmean(each.starts for _, each in found):6.0f}" + ("" if reported else "   (no answer)")
     )
 
 

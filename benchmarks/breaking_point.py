@@ -32,7 +32,7 @@ class Stack:
     start_sd: float = 0.0
 
     def start(self, rng: np.random.Generator) -> Callable[[float, int], int]:
-        """How many of some trials break at a level, on one start."""
+        """Number of broken trials at a level, in one start."""
         drift = rng.normal(0, self.start_sd)
 
         def broken(level: float, trials: int) -> int:
@@ -44,7 +44,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search gave."""
+    """Result of a search."""
 
     low: float
     high: float

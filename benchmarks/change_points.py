@@ -1,4 +1,4 @@
-"""How often change points are found where there are none, and where there are some.
+"""Rates of false and true change points.
 
 ``python -m benchmarks.change_points`` measures; with ``--limits`` it simulates the limits again.
 """

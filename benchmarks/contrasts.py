@@ -1,8 +1,8 @@
-"""How often an interval of the gate leaves out the truth, and how wide it is, on made numbers whose truth is known.
+"""Coverage and width of the gate's intervals on simulated numbers with a known change.
 
     python -m benchmarks.contrasts        # four minutes
 
-Three designs: five and fifteen pairs of starts with two trials each, interleaved; and ten trials in three starts beside a
+Three designs: five and fifteen pairs of starts with two trials each, interleaved; and ten trials in three starts against a
 stored baseline. Trials vary by 10 %; a share of their variance is the question's, which both versions answer.
 """
 
@@ -27,7 +27,7 @@ METRIC: Final = replace(T1_MEAN.description, adjust_for=(), adjust_where_alike=(
 
 @dataclass(frozen=True)
 class Case:
-    """What numbers are made of, as standard deviations of logarithms.
+    """Components of simulated numbers, as standard deviations of logarithms.
 
     Attributes:
         correlation: share of the trials' variance that the question explains.

@@ -115,7 +115,7 @@ def measure_growth(events: int, repeats: int) -> Rows:
 
 
 def measure_model(trace: Path, repeats: int) -> Rows:
-    """What reading only what the model needs costs, building the model from it, and linking its messages."""
+    """Cost of reading the model's events, of building the model, and of linking its messages."""
     read = partial(read_trace, trace, events=NEEDED_EVENTS)
     model = build_execution(read())
     works: dict[str, Callable[[], object]] = {
@@ -134,16 +134,16 @@ def two_reads_at_once(trace: Path) -> list[DecodedTrace]:
 
 
 def show_share(trace: Path, pairs: int) -> None:
-    """Gain of two threads over one, beside that of two reads apart, in medians of interleaved runs by the wall clock."""
-    shared, apart, shares = [], [], []
+    """Wall-clock gain of two threads over one, and of two separate reads, in medians of interleaved runs."""
+    shared, separate, shares = [], [], []
     for _ in range(pairs):
         one = cost_of(partial(read_trace, trace, threads=1)).wall_s
         shared.append(one / cost_of(partial(read_trace, trace, threads=2)).wall_s)
-        apart.append(2 * one / cost_of(partial(two_reads_at_once, trace)).wall_s)
-        shares.append(shared[-1] / apart[-1])
+        separate.append(2 * one / cost_of(partial(two_reads_at_once, trace)).wall_s)
+        shares.append(shared[-1] / separate[-1])
     console.print(
-        f"Two threads gain {statistics.median(shared):.2f} times the speed of one, two reads apart"
-        f" {statistics.median(apart):.2f} times: a share of {statistics.median(shares):.2f}, the median of {pairs}"
+        f"Two threads gain {statistics.median(shared):.2f} times the speed of one, two separate reads"
+        f" {statistics.median(separate):.2f} times: a share of {statistics.median(shares):.2f}, the median of {pairs}"
         f" interleaved pairs ({min(shares):.2f} to {max(shares):.2f})."
     )
 
@@ -165,7 +165,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--trace", type=Path, help="read this one")
     parser.add_argument("--events", type=int, default=EVENTS, help="of the generated trace")
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--pairs", type=int, default=PAIRS, help="of one thread and two, beside two reads apart")
+    parser.add_argument(
+        "--pairs", type=int, default=PAIRS, help="pairs of runs with one and two threads, and of two separate reads"
+    )
     return parser.parse_args()
 
 

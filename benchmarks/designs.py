@@ -177,7 +177,7 @@ CALIBRATIONS: Final[Mapping[str, tuple[int, int, int] | None]] = {
 """Runs, starts and trials of the calibrations; the second is the default of ``ldos calibrate``."""
 
 _DIFFERENT: Final = 40
-"""Calibrations that runs take turns with."""
+"""Calibrations with which runs are interleaved."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""How much faster two processes read many traces than one, on copies of recorded traces of real ROS 2.
+"""Speed-up of reading many traces by two processes, on copies of recorded traces of real ROS 2.
 
     make bench
     python -m benchmarks.fleet --copies 24 --repeats 5
 
 One and two workers of a local Dask cluster run the same tasks interleaved. Wall-clock times are only worth something where
-two CPUs are idle; beside them stands what CPU time alone tells: the work of one worker over that of the busier of two,
-which is the speed-up that two CPUs of their own would give. Start-up is measured apart.
+two CPUs are idle. The ratio of CPU times is also given: the work of one worker over that of the busier of two,
+which is the speed-up that two CPUs of their own would give. Start-up is measured separately.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def show_accuracy(seconds: float, repeats: int, *, fifo: bool) -> None:
 
 @dataclass(frozen=True)
 class Peer:
-    """What a subscriber of `ddsperf` counted: messages a second that were sent, and their publisher's CPU time."""
+    """Counts of a subscriber of `ddsperf`: messages sent per second, and their publisher's CPU time."""
 
     sent_hz: float
     cpu_us: float
@@ -169,15 +169,15 @@ def measure_ddsperf(size: int, reliability: Reliability, seconds: float) -> Peer
             sub, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         publisher = subprocess.Popen(pub, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        said, _ = subscriber.communicate()
+        printed, _ = subscriber.communicate()
         _, publisher.returncode, used = os.wait4(publisher.pid, 0)
-    seen = [sum(map(int, match.groups())) for match in SUB_LINE.finditer(said)]
+    seen = [sum(map(int, match.groups())) for match in SUB_LINE.finditer(printed)]
     steady = seen[1:-1]
     return Peer(sum(steady) / len(steady), 1e6 * (used.ru_utime + used.ru_stime) / sum(seen))
 
 
 def show_ceiling(seconds: float) -> None:
-    """What one publisher can send when 1 000 000 Hz are asked for."""
+    """Highest rate of one publisher, with a request of 1 000 000 Hz."""
     has_peer = shutil.which("ddsperf") is not None and shutil.which("taskset") is not None
     heads = ("msg/s", "MB/s", "CPU µs/msg", "received", "ddsperf msg/s", "its CPU µs/msg", "ours / its", "others' CPUs")
     title = f"Ceiling of one publisher, {seconds:g} s each"

@@ -77,13 +77,13 @@ class Design:
     interleaved: bool = False
 
 
-def _in_turns(pairs: int) -> tuple[list[int], list[int]]:
+def _interleave(pairs: int) -> tuple[list[int], list[int]]:
     """Processes of base and of head: base, head, head, base, and so on."""
     heads = [2 * pair + 1 - pair % 2 for pair in range(pairs)]
     return [number for number in range(2 * pairs) if number not in heads], heads
 
 
-_BASE, _HEAD = _in_turns(10)
+_BASE, _HEAD = _interleave(10)
 _TURNS: Final = partial(Design, base=_BASE, head=_HEAD, interleaved=True)
 
 DESIGNS: Final = (

@@ -40,12 +40,12 @@ def show_counts(counts: dict[str, Counter[Outcome]], events: Counter[str]) -> No
 
 
 def show_others(results: list[tuple[Path, Agreement]]) -> None:
-    """What is not equal, traces of one kind in one row."""
+    """Differences, with similar traces in one row."""
     alike: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     for path, found in results:
         if found.outcome is not Outcome.EQUAL:
-            apart = " (each stream alone is equal to ours)" if found.apart else ""
-            alike[found.outcome, found.difference, found.ours, found.theirs + apart].append(path)
+            note = " (each stream alone is equal)" if found.is_equal_by_stream else ""
+            alike[found.outcome, found.difference, found.ours, found.theirs + note].append(path)
     table = Table("outcome", "trace", "we", "babeltrace2", show_lines=True)
     for (outcome, difference, ours, theirs), paths in sorted(alike.items()):
         others = f" and {len(paths) - 1} more" if len(paths) > 1 else ""

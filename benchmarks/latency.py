@@ -72,7 +72,7 @@ def rates_of(study: Study) -> dict[tuple[object, object, object], float]:
 
 @dataclass(frozen=True)
 class Limits:
-    """What is told of our tool in the end.
+    """Summary of the latency tool.
 
     Attributes:
         added: to ddsperf's median over the same library, as a share with its interval; in each setup.
@@ -84,7 +84,7 @@ class Limits:
 
 
 def limits_of(study: Study, title: str) -> Limits:
-    """Of one study."""
+    """Figures of one study."""
     added = tuple(
         (float(str(row["ratio"])) - 1, *_shares(row), f"{row['size']:,} B, {title}")
         for row in rows_of(study, "beside_ddsperf")

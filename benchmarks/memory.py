@@ -25,7 +25,7 @@ def anonymous_bytes() -> int:
     for line in Path("/proc/self/status").read_text("ascii").splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError("the kernel does not tell anonymous memory apart")
+    raise RuntimeError("the kernel does not report anonymous memory separately")
 
 
 class PeakSampler(threading.Thread):

@@ -1,4 +1,4 @@
-"""What the decoder is measured against: babeltrace2, and a loop written by hand for one trace."""
+"""References for the decoder: babeltrace2, and a loop written by hand for one trace."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def babeltrace_python(program: str, trace: Path, events: int) -> None:
 
 @dataclass(frozen=True)
 class Specialised:
-    """What the loop by hand found and took; `total` is the sum of all its columns, modulo 2^64."""
+    """Result and cost of the loop by hand; `total` is the sum of all its columns, modulo 2^64."""
 
     events: int
     total: int

@@ -1,4 +1,4 @@
-"""What the installed plugin adds to a test run that has nothing to do with it.
+"""Overhead of the installed plugin in an unrelated test run.
 
     make bench
     python -m benchmarks.startup --pairs 60
@@ -55,7 +55,7 @@ def _run(command: Sequence[str], folder: str, environment: dict[str, str]) -> No
 
 
 def interval_of_median(values: np.ndarray) -> tuple[float, float]:
-    """Of 95 %, by bootstrap resamples."""
+    """The 95 % interval, by bootstrap resamples."""
     drawn = np.random.default_rng(1).choice(values, (_DRAWS, len(values)))
     low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
     return float(low), float(high)

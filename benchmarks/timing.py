@@ -41,7 +41,7 @@ def cost_of(work: Callable[[], object]) -> Cost:
 
 
 def cost_of_children(work: Callable[[], object]) -> Cost:
-    """Of the processes that the work waits for, without this one."""
+    """CPU time of the processes that the work waits for, without this one."""
     wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     work()
     wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -70,7 +70,7 @@ def run(*command: str) -> str:
 
 
 def _cpu_seconds() -> tuple[float, float]:
-    """Of this process and its children: all, and in the kernel."""
+    """CPU time of this process and its children: total, and in the kernel."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     kernel = sum(each.ru_stime for each in used)
     return kernel + sum(each.ru_utime for each in used), kernel

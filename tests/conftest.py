@@ -1,4 +1,4 @@
-"""What all tests share: recorded traces, and isolation from the machine's real runs."""
+"""Fixtures of all tests: recorded traces, and isolation from the machine's real runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STACKS = ("integration/embedded", "integration/ros2")
 MARKS = (
     "alone: needs the machine for itself: changes its control groups or takes its CPUs",
     "measures_time: asserts rates or durations: runs alone, and is skipped with the figure where others took the CPUs",
-    "starts_nothing: in a folder of whole stacks, but ends before one starts: runs beside other tests",
+    "starts_nothing: in a folder of whole stacks, but ends before one starts: runs in parallel with other tests",
     "stack(name): the stack that a test of whole stacks starts, if it is not that of its folder (tests.platforms)",
     "acceptance: a long proof, of which `make test` has a representative: runs in `make acceptance`",
 )

@@ -1,7 +1,7 @@
 """Turns failures of tests that measure time into skips where other programs took the CPUs; the skip says how much.
 
 A test with the mark ``measures_time`` asserts rates or durations. These say something about the code only while the
-machine has CPU time to spare, so the condition is measured beside the test instead of hoped for.
+machine has spare CPU time, so that condition is measured during the test.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OthersWatch:
 
 
 def _machine_s() -> tuple[float, float]:
-    """CPU seconds in which nobody computed, and all of them. Interrupts are nobody's: floods cause them for us."""
+    """Idle CPU seconds, and all of them. Interrupts count as idle: floods of the tests cause them."""
     times = psutil.cpu_times()
     nobody_s = times.idle + times.iowait + times.irq + times.softirq
     return nobody_s, nobody_s + times.user + times.nice + times.system + times.steal

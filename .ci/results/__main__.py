@@ -1,4 +1,4 @@
-"""What jobs of workflows write to their repository: as little as can be, each with a token for that alone.
+"""Writes of workflow jobs to their repository, each with a token of least privilege.
 
 They run no code but this, and read only what a job without rights has made. ``python3 -I .ci/results COMMAND …``, with
 GITHUB_TOKEN and GITHUB_API_URL in the environment. Only Python's standard library is needed. The files beside this that
@@ -50,7 +50,7 @@ def _api(arguments: argparse.Namespace) -> Api:
 
 
 def _host_classes(arguments: argparse.Namespace) -> str:
-    """What a workflow's matrix is made of; needs no token."""
+    """Prints the values of a workflow's matrix; needs no token."""
     found = json.dumps(parse_labels(os.environ.get("LDOS_HOST_CLASSES", "")))
     append_to("GITHUB_OUTPUT", f"labels={found}\n")
     return found

@@ -51,8 +51,8 @@ def parse_arguments() -> argparse.Namespace:
 def _add_statuses(commands: Any, common: argparse.ArgumentParser) -> None:
     """The commands that write statuses, or read them."""
     decide_ = commands.add_parser("decide", parents=[common], help="decides what becomes of the job's event")
-    decide_.add_argument("--scenarios", required=True, help="names, where nobody asks for others")
-    decide_.add_argument("--stack", default="", help="where nobody asks for another")
+    decide_.add_argument("--scenarios", required=True, help="default names")
+    decide_.add_argument("--stack", default="", help="default stack")
 
     of_run = argparse.ArgumentParser(add_help=False, parents=[common])
     of_run.add_argument("--commit", required=True, type=parse_commit, help="that is measured")

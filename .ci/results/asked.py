@@ -2,7 +2,7 @@
 
 An event of a pull request is somebody's word for its commit where the commit is in the repository itself. Any other is
 named by a maintainer: a comment's payload has no commit, and a push just before a label would make the label name a
-commit that nobody saw.
+commit that was not reviewed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Decision = Measure | Wait | Answer | Nothing
 
 
 def decide(api: Api, event: str, payload: Mapping[str, Any], maintainers: frozenset[str]) -> Decision:
-    """What becomes of an event.
+    """Decides what to do about an event.
 
     Raises:
         Failed: the event is none that can be asked with, or GitHub does not answer.
@@ -96,7 +96,7 @@ def _of_pull_request(api: Api, payload: Mapping[str, Any], maintainers: frozense
 
 
 def _why_nothing(action: str, payload: Mapping[str, Any], found: PullRequest) -> str:
-    """Why an event of a pull request asks for nothing; empty where it does."""
+    """The reason why an event of a pull request requests nothing; empty if it requests something."""
     if not found.is_open:
         return "the pull request is closed"
     if action == "edited" and at(payload, "changes", "base") is None:

@@ -89,7 +89,7 @@ def _require_baseline(trials: TrialSet, path: str, commit: str) -> None:
 
 
 def _unite(found: Iterator[tuple[str, str, TrialSet]]) -> tuple[dict[str, TrialSet], list[str]]:
-    """What is proposed, by its file: machines of one class share a baseline, which knows how much they differ."""
+    """Proposed baselines by file: machines of one class share one, which contains their differences."""
     sets: dict[str, list[TrialSet]] = {}
     labels: dict[str, list[str]] = {}
     for label, file, trials in found:
@@ -105,7 +105,7 @@ def _describe(recorded: Mapping[str, TrialSet], commit: str, notes: list[str]) -
     reports = name_reports(documents, ["" for _ in documents])
     shown = markdown.render(documents[0]) if len(documents) == 1 else markdown.render_several(reports)
     head = [
-        f"Baselines that machines of the lab recorded of {commit}, below, beside those that are here now.",
+        f"Baselines that machines of the lab recorded of {commit}, below, next to the present ones.",
         *notes,
     ]
     return f"{MARK}\n" + "".join(f"{line}\n\n" for line in head) + shown.removeprefix(f"{markdown.MARK}\n")

@@ -37,7 +37,7 @@ CANCELLED: Final = "cancelled"
 
 @dataclass(frozen=True)
 class Judged:
-    """What was decided about the machines of one class."""
+    """The decision about the machines of one class."""
 
     state: State
     text: str
@@ -89,15 +89,15 @@ def conclude(api: Api, measured: Measured, made: Path) -> str:
 
 def _write(api: Api, measured: Measured, base: str, found: Mapping[str, Judged]) -> str:
     url = run_url(measured.run)
-    said = (
+    printed = (
         statuses.write(api, measured.commit, each.state, each.text, base=base, url=url, context=context)
         for context, each in found.items()
     )
-    return "\n".join(said)
+    return "\n".join(printed)
 
 
 def _within(whole: Judged, judged: Judged) -> Judged:
-    """What is said of one class of machines: nothing is green where the whole is not."""
+    """The status of one class of machines, which is not green if the whole is not."""
     if judged.state is not State.SUCCESS or whole.state is State.SUCCESS:
         return judged
     return Judged(State.ERROR, f"{judged.text} here, but not as a whole: see {CONTEXT}")
@@ -162,7 +162,7 @@ def _read(api: Api, file: Path, measured: Measured) -> tuple[str, dict[str, Judg
 
 
 def _judged(state: object, text: object) -> Judged:
-    """What was decided, of types that can be shown.
+    """The decision, with checked types.
 
     Raises:
         ValueError: it is not.

@@ -31,7 +31,7 @@ PAUSES_S: Final = (2.0, 10.0, 30.0)
 _LONGEST_PAUSE_S: Final = 120.0
 
 BOT: Final = "github-actions[bot]"
-"""Who acts with a workflow's token: whoever may push a workflow."""
+"""Login of a workflow's token, which everyone who may push a workflow can use."""
 
 REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -41,7 +41,7 @@ _API: Final = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9./-]*)?|h
 
 
 class Failed(Exception):
-    """What was asked for could not be done; its text says why."""
+    """A request could not be carried out; the text is the reason."""
 
 
 class NotFound(Failed):
@@ -148,18 +148,18 @@ class Api:
 
 
 def _refusal(where: str, status: int, headers: Message) -> Failed:
-    """What an answer that is an error means."""
-    said = f"{where}: GitHub answers {status}"
+    """Converts an error response."""
+    printed = f"{where}: GitHub answers {status}"
     if status == _NOT_FOUND:
-        return NotFound(said)
+        return NotFound(printed)
     is_limit = status == _TOO_MANY or headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in headers
     if status in _SERVER_FAULTS or is_limit:
         pause = headers.get("Retry-After", "")
-        return _Busy(f"{said}, also after {len(PAUSES_S)} more attempts", float(pause) if pause.isdecimal() else 0.0)
+        return _Busy(f"{printed}, also after {len(PAUSES_S)} more attempts", float(pause) if pause.isdecimal() else 0.0)
     right = headers.get("X-Accepted-GitHub-Permissions", "")
     if status == _FORBIDDEN and _RIGHTS.fullmatch(right):
-        return Failed(f"{said}: the job's token needs the right {right.replace('=', ': ')}")
-    return Failed(said)
+        return Failed(f"{printed}: the job's token needs the right {right.replace('=', ': ')}")
+    return Failed(printed)
 
 
 def _decode(content: bytes, where: str) -> Any:
@@ -183,7 +183,7 @@ def parse_commit(text: str) -> str:
 
 
 def at(answer: Any, *keys: str) -> Any:
-    """What lies behind some keys of an answer; ``None`` where there is nothing."""
+    """The value at a path of keys in a response; ``None`` if there is none."""
     for key in keys:
         answer = answer.get(key) if isinstance(answer, dict) else None
     return answer

@@ -20,7 +20,7 @@ MADE_FROM: Final = "made-from"
 ROWS: Final = "rows"
 _NAME: Final = r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,199}"
 FILE: Final = re.compile(rf"{_NAME}/{_NAME}/{_NAME}/(?:[A-Za-z0-9_-]{{1,150}}\.parquet|pin\.json)")
-"""``<stack>/<host class>/<scenario>/<runs>.parquet``, and ``pin.json`` beside it."""
+"""``<stack>/<host class>/<scenario>/<runs>.parquet``, and ``pin.json`` next to it."""
 
 _MAGIC: Final = b"PAR1"
 LARGEST: Final = 64 * 1024 * 1024

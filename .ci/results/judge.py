@@ -1,4 +1,4 @@
-"""Decides again, from the raw trials that machines of the lab have left, what is to be said of a commit.
+"""Judges a commit again, from the raw trials of the lab's machines.
 
 Usage: .venv/bin/python .ci/results/judge.py RECEIVED MADE --commit SHA --scenarios "NAMES" --project FOLDER
 
@@ -61,7 +61,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What was to be measured.
+    """The requested measurement.
 
     Attributes:
         base: commit; empty where every one is taken that all trials agree on.
@@ -113,10 +113,10 @@ def _judge(received: Path, label: str, asked: Asked, bases: set[str]) -> dict[st
         if not asked.base:
             bases |= {each.base.commit for each in pairs}
         results = _decide(pairs, asked)
-        said = _machines_verdict(received, label)
+        machines = _machines_verdict(received, label)
     except (Failed, LdosError) as error:
         return {"state": State.ERROR, "text": one_line(str(error))[:400]}
-    return _word(results, said, is_strict=_is_strict(asked.sources))
+    return _word(results, machines, is_strict=_is_strict(asked.sources))
 
 
 def _read_pairs(received: Path, label: str, asked: Asked) -> list[Pair]:
@@ -174,7 +174,7 @@ def _decide(pairs: Sequence[Pair], asked: Asked) -> list[GateResult]:
 
 
 def _machines_verdict(received: Path, label: str) -> Verdict:
-    """What the machine itself says.
+    """The machine's own verdict.
 
     Raises:
         Failed: it says nothing.
@@ -184,15 +184,15 @@ def _machines_verdict(received: Path, label: str) -> Verdict:
     file = None if folder is None else folder / "result.json"
     if file is None or file.is_symlink() or not file.is_file():
         raise Failed(f"{label} left no result")
-    said = read_document(file).verdict
-    if said is None:
+    machines = read_document(file).verdict
+    if machines is None:
         raise Failed(f"{label} has judged nothing")
-    return said
+    return machines
 
 
-def _word(results: Sequence[GateResult], said: Verdict, *, is_strict: bool) -> dict[str, str]:
+def _word(results: Sequence[GateResult], machines: Verdict, *, is_strict: bool) -> dict[str, str]:
     own = worst(each.verdict for each in results)
-    decided = worst([own, said])
+    decided = worst([own, machines])
     if decided.tone is Tone.DOUBT and not is_strict:
         return {"state": State.SUCCESS, "text": decided.word}
     names = {each.scenario for each in results if each.verdict is decided}

@@ -9,7 +9,7 @@ from typing import Final
 from github_api import Failed
 
 FORM: Final = re.compile(r"ldos-lab(?:-[a-z0-9]+)*")
-"""What a label can be: part of a file's name, of an artifact's and of an address."""
+"""Valid labels, which are part of names of files and artifacts, and of addresses."""
 
 _DEFAULT: Final = '["ldos-lab"]'
 _LONGEST: Final = 64

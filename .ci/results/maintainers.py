@@ -1,4 +1,4 @@
-"""Who may ask for measurements: the repository's variable LDOS_MAINTAINERS, a JSON list of logins.
+"""Users who may request measurements: the repository's variable LDOS_MAINTAINERS, a JSON list of logins.
 
 It decides what is started. What runs on a machine of the lab, root's own list there decides again.
 """
@@ -15,7 +15,7 @@ _LOGIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}(?:\[bot\])?")
 
 
 def parse_maintainers(text: str) -> frozenset[str]:
-    """The logins in small letters, which GitHub does not tell from capital ones; nobody's without any text.
+    """The logins in lower case, because GitHub ignores the case; none for an empty text.
 
     Raises:
         Failed: it is no such list, or names the login that every workflow has.

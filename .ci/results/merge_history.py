@@ -32,7 +32,7 @@ from pytest_ldos.judge.baseline.trend import read_pin
 from pytest_ldos.measure.trial.codec import decode_trials
 
 MOST_RUNS: Final = 400
-"""Of each series."""
+"""Runs that are kept of each series."""
 
 _REMEDY: Final = f"put the branch {BRANCH} back to what it was, or delete it to begin again"
 

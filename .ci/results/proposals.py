@@ -79,6 +79,6 @@ def _link(repository: str, branch: str, base: str, commit: str) -> str:
     """Address of the form for a pull request, with a title, and a text that leads to what the machines recorded."""
     home = f"{server()}/{repository}"
     run = os.environ.get("GITHUB_RUN_ID", "")
-    shown = f"Old beside new: {home}/actions/runs/{run}" if run.isascii() and run.isdigit() else ""
+    shown = f"Old next to new: {home}/actions/runs/{run}" if run.isascii() and run.isdigit() else ""
     query = urlencode({"quick_pull": "1", "title": f"Baselines of {commit[:12]}", "body": shown})
     return f"{home}/compare/{quote(base)}...{quote(branch)}?{query}"

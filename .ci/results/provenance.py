@@ -1,4 +1,4 @@
-"""What a record was made of, and when."""
+"""Source and time of a record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLOCKS_APART: Final = timedelta(hours=1)
 
 
 def require_commit(trials: TrialSet, where: str, commit: str = "") -> None:
-    """Requires that a record was made of a commit, with no changes beside it; of this one, where one is named.
+    """Requires that a record is of a commit without local changes, and of this one if one is named.
 
     Records name the first twelve digits or more.
 

@@ -78,12 +78,12 @@ def open_ones(api: Api, commit: str = "") -> Iterator[PullRequest]:
 
 
 def merge_base(api: Api, pull_request: PullRequest) -> str:
-    """The commit where a pull request left its base branch: nobody is blamed for what others merged since."""
+    """The merge base of a pull request: later changes of its base branch are not attributed to it."""
     answer = api.ask("GET", f"compare/{pull_request.base}...{pull_request.head}")
     return commit_in(answer, "merge_base_commit", "sha")
 
 
 def contradiction(api: Api, commit: str, base: str) -> str:
-    """Why one status cannot speak for a commit: another open pull request of it has another base; else empty."""
+    """The reason why one status cannot apply to a commit (another open pull request with another base); else empty."""
     others = {merge_base(api, each) for each in open_ones(api, commit)} - {base}
     return f"another pull request of this commit has base {min(others)[:12]}: close one of the two" if others else ""

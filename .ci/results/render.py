@@ -36,7 +36,7 @@ from pytest_ldos.show.report.json_text import HostReport, name_reports, read_doc
 
 @dataclass(frozen=True)
 class Received:
-    """What one machine has left.
+    """Results of one machine.
 
     Attributes:
         label: of the machine; empty where it is the only one.

@@ -1,4 +1,4 @@
-"""Carries out what was decided about an event: statuses, an answer, and what the next jobs are told."""
+"""Carries out the decision about an event: statuses, an answer, and outputs for the next jobs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from surroundings import append_to, run_url
 
 _FOR_WORD: Final = "waits for a maintainer's word: /ldos COMMIT"
 _TRIALS: Final = 10
-"""Of each scenario, where nobody asks for more or fewer."""
+"""Default number of trials of each scenario."""
 
 
 def respond(api: Api, decision: Decision, *, scenarios: str, stack: str) -> str:
     """Carries it out; returns what was done.
 
     Args:
-        scenarios, stack: what is measured where nobody asks for others; names of scenarios are separated by blanks.
+        scenarios, stack: what is measured by default; names of scenarios are separated by blanks.
     """
     match decision:
         case Measure(wanted):
@@ -51,11 +51,11 @@ def _hold(api: Api, wanted: Wanted, text: str) -> str:
         state, text = State.ERROR, reason
     elif text == _FOR_WORD and _stands(known.get(CONTEXT), wanted.base):
         return f"{wanted.commit} is measured against this base already"
-    said = (
+    printed = (
         statuses.write(api, wanted.commit, state, text, base=wanted.base, url=run_url(), context=each)
         for each in dict.fromkeys([CONTEXT, *known])
     )
-    return "\n".join(said)
+    return "\n".join(printed)
 
 
 def _stands(known: Status | None, base: str) -> bool:
@@ -81,7 +81,7 @@ def _supersede(api: Api, wanted: Wanted) -> None:
 def _tell(wanted: Wanted, scenarios: str, stack: str) -> None:
     """Outputs of the job; no other is set where nothing is to be measured."""
     options = wanted.options
-    told = {
+    outputs = {
         "commit": wanted.commit,
         "base": wanted.base,
         "pull-request": str(wanted.number),
@@ -90,9 +90,9 @@ def _tell(wanted: Wanted, scenarios: str, stack: str) -> None:
         "trials": options.get("trials", ""),
         "part": _part(options, scenarios, stack),
     }
-    if any(not value.isprintable() for value in told.values()):
+    if any(not value.isprintable() for value in outputs.values()):
         raise Failed("what was asked for is no plain text")
-    append_to("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in told.items()))
+    append_to("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
 
 
 def _part(options: Mapping[str, str], scenarios: str, stack: str) -> str:

@@ -1,4 +1,4 @@
-"""Ends waiting that nobody will end: a job that no machine took is dropped by GitHub after a day, without a word."""
+"""Ends statuses that would wait forever: GitHub drops a job that no machine took after a day, without a notice."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _NEWEST: Final = 30
 
 def sweep(api: Api, *, branch: str, hours: float, now: datetime) -> str:
     """Turns statuses that have been pending for too long into errors; returns what was written."""
-    said = [line for commit, advice in _commits(api, branch) for line in _sweep_commit(api, commit, advice, hours, now)]
-    return "\n".join(said) or "nothing has waited for too long"
+    printed = [
+        line for commit, advice in _commits(api, branch) for line in _sweep_commit(api, commit, advice, hours, now)
+    ]
+    return "\n".join(printed) or "nothing has waited for too long"
 
 
 def _commits(api: Api, branch: str) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,7 @@ _OPTIONS: Final = {
 
 @dataclass(frozen=True)
 class Word:
-    """What a maintainer asks for.
+    """A maintainer's request.
 
     Attributes:
         commit: 40 hexadecimal digits.

@@ -1,5 +1,5 @@
 // The limit: a loop written by hand for the trace that `generator/ros2_stack.c` makes, and for no
-// other. It knows every offset and every id, trusts every byte, and has no idea of metadata. Like the
+// other. It knows every offset and every id, does not check a byte, and reads no metadata. Like the
 // decoder it writes a column for each field of each event, all streams merged by time.
 //
 //     specialised REPEATS CLOCK_OFFSET_NS STREAM…
@@ -37,7 +37,7 @@ T load(const std::uint8_t* at) {
   return value;
 }
 
-// As large as it could get; pages that are never written cost nothing.
+// The largest size possible; pages that are never written cost nothing.
 template <typename T>
 struct Column {
   explicit Column(std::size_t most) : bytes(most * sizeof(T)) {
@@ -148,7 +148,7 @@ struct Stream {
   const std::uint8_t* mapped = nullptr;
   const std::uint8_t* packet = nullptr;
   const std::uint8_t* file_end = nullptr;
-  const std::uint8_t* at = nullptr;  // behind the header of the next event
+  const std::uint8_t* at = nullptr;  // after the header of the next event
   const std::uint8_t* end = nullptr;
   std::uint16_t id = 0;
   std::uint64_t clock = 0;
@@ -165,7 +165,7 @@ enum Id : std::uint16_t {
 
 std::size_t text(const std::uint8_t* at) { return std::strlen(reinterpret_cast<const char*>(at)) + 1; }
 
-// Bytes of the payload of the events of the start, of which there are a few dozen: only skipped.
+// Payload bytes of the few dozen events of the start, which are only skipped.
 std::size_t skip_declaration(std::uint16_t id, const std::uint8_t* at) {
   switch (id) {
     case kNodeInit: { const std::size_t name = text(at + 16); return 16 + name + text(at + 16 + name); }

@@ -128,9 +128,9 @@ def _keep(seen: Path, target: Path) -> None:
     picture.quantize(64, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
-def draw_terminal(said: str, command: str) -> str:
+def draw_terminal(output: str, command: str) -> str:
     """Draws what a command printed, shortened at its beginning, as SVG."""
-    lines = list(_shown(said))
+    lines = list(_shown(output))
     with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=_WIDTH, file=nowhere, force_terminal=True)
         console.print(Text(f"$ {command}", style="bold"))
@@ -139,9 +139,9 @@ def draw_terminal(said: str, command: str) -> str:
         return _FONT.sub("", console.export_svg(title="pytest-ldos"))
 
 
-def _shown(said: str) -> Iterator[str]:
+def _shown(output: str) -> Iterator[str]:
     """Lines from the first trial on, without those that the summary says again."""
-    lines = [_PLACE.sub("", each) for each in said.splitlines()]
+    lines = [_PLACE.sub("", each) for each in output.splitlines()]
     begin = next(number for number, each in enumerate(lines) if "trial 1 of" in each)
     end = next(number for number, each in enumerate(lines) if "warnings summary" in each)
     table = next(number for number, each in enumerate(lines) if "median" in each and "verdict" in each)
@@ -157,9 +157,9 @@ def main(results: Path, target: Path) -> None:
             print(f"{shot.name}: {(target / shot.name).stat().st_size / 1000:.0f} kB")
         else:
             print(f"{shot.name}: no results ({shot.page})")
-    for name, (said, command) in TERMINALS.items():
-        if (results / said).exists():
-            (target / name).write_text(draw_terminal((results / said).read_text("utf-8"), command), "utf-8")
+    for name, (output, command) in TERMINALS.items():
+        if (results / output).exists():
+            (target / name).write_text(draw_terminal((results / output).read_text("utf-8"), command), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What no test could do better: the power of the best one at the same budget of errors.
+"""Upper bound of power: the best possible test at the same error budget.
 
 For a shift of logarithms whose estimate has a known standard deviation the one-sided z-test is uniformly most powerful
 (Neyman and Pearson). The deviation is taken from runs without a shift, for the best of three estimates: as if everything

@@ -85,7 +85,7 @@ def _cells(results: Results, shift: str) -> Cells:
 
 
 def _power(rule: str, cells: Cells) -> dict[str, Any]:
-    """Of the metrics that vary little in data that does not drift; beside it every data set and metric by itself."""
+    """Metrics of small variance in data without drift, next to every data set and metric."""
     asked = [(planted, found) for planted, found in cells if rule in found.found]
     by_data: dict[str, Any] = {}
     for data in dict.fromkeys(planted.data.name for planted, _ in asked):

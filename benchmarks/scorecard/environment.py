@@ -14,7 +14,7 @@ _LIMIT_S: Final = 150
 
 @dataclass(frozen=True)
 class Peers:
-    """Where the tools are, or why they are not.
+    """Paths of the tools, or the reason why they are missing.
 
     Attributes:
         python: of their environment; ``None`` where there is none.

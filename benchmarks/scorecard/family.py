@@ -16,7 +16,7 @@ from benchmarks.scorecard.sample import Batch, Flags, Numbers, generator
 
 @dataclass
 class Alarms:
-    """What a rule did in runs without any change.
+    """Results of a rule in runs without any change.
 
     Attributes:
         runs, red: of the family.
@@ -37,7 +37,7 @@ class Alarms:
 
 @dataclass
 class FamilyResult:
-    """Of some runs of one data set.
+    """Results of some runs of one data set.
 
     Attributes:
         rules: by name.
@@ -110,7 +110,7 @@ def _count(judged: list[Judged], result: FamilyResult) -> None:
 
 
 def ask(rule: Rule, base: Numbers, head: Numbers, batch: Batch) -> Flags:
-    """Whether a rule fires; it does not where a side has no value at all."""
+    """True if a rule fires; it does not if a side has no value."""
     known = np.isfinite(base).any(axis=1) & np.isfinite(head).any(axis=1)
     fired = np.zeros(len(base), dtype=np.bool_)
     if known.any():

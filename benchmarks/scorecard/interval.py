@@ -1,4 +1,4 @@
-"""What a count of events in a number of runs says of their probability."""
+"""Interval of a probability from a count of events in a number of runs."""
 
 from __future__ import annotations
 

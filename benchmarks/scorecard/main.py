@@ -34,8 +34,8 @@ def run(plan: Plan, output: Path, *, console: Console, processes: int, with_peer
     """A whole scorecard, into a folder."""
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(1) as beside:
-        installing = beside.submit(peers_environment, BUILD) if with_peers else None
+    with ThreadPoolExecutor(1) as background:
+        installing = background.submit(peers_environment, BUILD) if with_peers else None
         results = judge_all(plan, processes)
         peers = installing.result() if installing else Peers(None, "it was not asked for")
     ask_otava(results, peers, output)

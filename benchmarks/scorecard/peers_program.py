@@ -1,4 +1,4 @@
-"""What runs in the environment of other tools: asks their own code. Knows nothing of this project.
+"""Program in the environment of other tools, which calls their code and does not use this project.
 
 python peers_program.py otava SERIES.npz ANSWER.npz
 python peers_program.py asv SAMPLES.npz ANSWER.npz

@@ -1,4 +1,4 @@
-"""How much is run: the sizes of a whole scorecard, and of one that only shows that it works."""
+"""Sizes of a complete scorecard, and of a short one for tests."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ FAILURE_DATA: Final = ("recorded_in_turns", SEED_DATA)
 
 
 def is_main(data: DataSet, scenario: str, metric: str, shift: str) -> bool:
-    """Whether a target speaks of this cell."""
+    """True if a target applies to this cell."""
     doubled = (data.name, scenario, metric, shift) == (SEED_DATA, "baseline", "T4", "+100%")
     return shift == MAIN_SHIFT or doubled
 

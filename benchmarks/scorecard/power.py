@@ -23,7 +23,7 @@ FAILURES: Final = "failures 0→30%"
 
 @dataclass
 class Found:
-    """Of one cell: a metric of a scenario of a data set, with one shift.
+    """Power in one cell: a metric of a scenario of a data set, with one shift.
 
     Attributes:
         variation: the metric's coefficient of variation, of single trials; the median over runs.

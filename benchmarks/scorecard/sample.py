@@ -62,7 +62,7 @@ class Batch:
     Attributes:
         looks: at which ours may stop, in order.
         interleaved: whether both versions were measured interleaved, in one session.
-        noise: what a calibration of the host had told, one a run or one for all; empty where there was none.
+        noise: noise from calibrations of the host, one per run or one for all; empty without one.
         success_rate: that is declared to be expected.
     """
 

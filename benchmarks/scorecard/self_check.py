@@ -1,4 +1,4 @@
-"""Whether rules that are stated again say what the tools themselves say."""
+"""Compares reimplemented rules with the tools themselves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIMIT_S = 60
 
 
 def check_asv(peers: Peers, folder: Path) -> str:
-    """What became of comparing our statement of asv's rule with asv.
+    """Result of comparing the reimplementation of asv's rule with asv.
 
     Raises:
         AssertionError: they differ.

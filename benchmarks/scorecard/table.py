@@ -18,8 +18,8 @@ def print_scorecard(console: Console, card: dict[str, Any], targets: Iterable[Ta
     console.print(_power(card))
     console.print(_power_by_data(card))
     console.print(_targets(targets))
-    for rule, said in card["self_checks"].items():
-        console.print(f"{rule}: {said}")
+    for rule, printed in card["self_checks"].items():
+        console.print(f"{rule}: {printed}")
 
 
 def _false_alarms(card: dict[str, Any]) -> Table:
@@ -56,7 +56,7 @@ def _power_by_data(card: dict[str, Any]) -> Table:
         if found:
             table.add_row(rule["title"], *(_interval(found.get(data)) for data in card["data"]))
     table.caption = (
-        "Interleaved: 10 + 10 trials, up to 30 + 30 for ours while a comparison is undecided; the others see all 30. Sequential: "
+        "Interleaved: 10 + 10 trials, up to 30 + 30 for ours while a comparison is inconclusive; the others see all 30. Sequential: "
         "10 against 10 in three starts. 'one ldos calibrate' is one run of 8 starts of 8 trials."
     )
     return table

@@ -1,4 +1,4 @@
-"""What ours is held to, and the bound where it is out of reach."""
+"""Targets of the gate, and the bound if a target is out of reach."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_all(plan: Plan, results: Results) -> list[Target]:
 
 
 def _false_alarms(plan: Plan, results: Results) -> Iterator[Target]:
-    """Of all data together, and of those in which time lies between base and head."""
+    """Targets for all data, and for data with time between base and head."""
     for name, sets in (("all", plan.data_sets), ("sequential", [each for each in plan.data_sets if each.drifts])):
         alarms = Alarms()
         for data in sets:

@@ -3,7 +3,7 @@
     python -m benchmarks.scorecard.unjudgeable 400
 
 The made numbers are an idle virtual machine's, on which 30 + 30 interleaved trials could have detected 24 % of T1, but only
-215 % of T3 and 429 % of T3p99. The gate that must judge every metric stands beside the one that sets aside what this
+215 % of T3 and 429 % of T3p99. The gate that must judge every metric is compared with the one that sets aside what this
 machine cannot judge.
 """
 

@@ -79,7 +79,7 @@ def ask_otava(results: Results, peers: Peers, folder: Path) -> None:
 
 
 def _answers(otava: Otava, pairs: Sequence[tuple[Numbers, Numbers]], folder: Path) -> list[Flags]:
-    """What Otava says of each pair of samples, in their order."""
+    """Otava's results for each pair of samples, in their order."""
     found: dict[int, Flags] = {}
     for trials in {base.shape[1] for base, _ in pairs}:
         alike = [number for number, (base, _) in enumerate(pairs) if base.shape[1] == trials]

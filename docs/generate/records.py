@@ -7,6 +7,7 @@ from typing import Any
 
 from docs.generate.attributes import text_of
 from docs.generate.classes import documented_all, paragraph
+from docs.generate.report_schema import build_schema
 from docs.generate.text import code, flowing, table
 from pytest_ldos.base.files import field_types
 from pytest_ldos.host.fingerprint import Fingerprint
@@ -17,7 +18,6 @@ from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.measure.trial import codec
 from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, TrialSet
-from pytest_ldos.show.report.json_text import build_schema
 
 _OF_TRIALS = (TrialSet, MotionTrial, RoundTrial, Measurement, Metric, Look, Fingerprint, Interference)
 

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from typing import Final
 
 from docs.generate.attributes import members_of
 from docs.generate.text import code, flowing, table
-from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, KERNEL_FIELDS, READ_ONLY, RECORDED, Kernel, Marker, Ros2
+from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, KERNEL_FIELDS, RECORDED, Kernel, Marker, Ros2
+
+READ_ONLY: Final = AFTER_JAZZY | {
+    Ros2.INTRA_PUBLISH,
+    Ros2.RING_BUFFER_ENQUEUE,
+    Ros2.RING_BUFFER_DEQUEUE,
+    Ros2.BUFFER_TO_IPB,
+    Ros2.IPB_TO_SUBSCRIPTION,
+    Ros2.STATE_MACHINE_INIT,
+    Ros2.LIFECYCLE_TRANSITION,
+    Ros2.LINK_PERIODIC_ASYNC,
+    Ros2.LINK_PARTIAL_SYNC,
+}
+"""Events that the analysis reads but the embedded node layer does not emit."""
 
 
 def tracepoints_page() -> Iterator[str]:

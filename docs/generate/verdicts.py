@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 import pytest
 
 from docs.generate.text import code, table
 from pytest_ldos.base import exit_codes
 from pytest_ldos.judge.gate.verdict import Tone, Verdict
+
+MEANINGS: Final[Mapping[int, str]] = {
+    exit_codes.USAGE: "`ldos`: a call that is not understood, or a wrong setting",
+    exit_codes.REGRESSED: "regressed: a metric or the success rate is worse than before, or an expectation is not met",
+    exit_codes.INVALID: "the measurement was invalid or impossible, or results could not be written",
+    exit_codes.INCONCLUSIVE: "no verdict was possible, or none of the selected tests was judged, in a strict run; "
+    "`ldos doctor --strict`: only warnings",
+    exit_codes.INTERRUPTED: "`ldos`: a command that measures was interrupted (Ctrl-C)",
+}
 
 
 def verdicts_page() -> Iterator[str]:
@@ -22,8 +32,8 @@ def verdicts_page() -> Iterator[str]:
         "",
     )
     theirs = {int(code): code.name.lower().replace("_", " ") for code in pytest.ExitCode}
-    known = sorted({*theirs, *exit_codes.MEANINGS})
-    rows = [(str(code), theirs.get(code, ""), exit_codes.MEANINGS.get(code, "")) for code in known]
+    known = sorted({*theirs, *MEANINGS})
+    rows = [(str(code), theirs.get(code, ""), MEANINGS.get(code, "")) for code in known]
     yield from table(("code", "pytest's own", "ours"), rows)
     yield ""
     yield from (

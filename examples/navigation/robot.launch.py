@@ -1,4 +1,4 @@
-"""Start Nav2 with its loopback simulator: a robot that moves exactly as told, in a map of one room."""
+"""Start Nav2 with its loopback simulator: a robot that moves exactly as commanded, in a map of one room."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def once(process, text, *actions):
 
 
 def robot():
-    """Where the laser is, and where the robot begins."""
+    """Pose of the laser, and initial pose of the robot."""
     yield Node(
         package="tf2_ros",
         executable="static_transform_publisher",

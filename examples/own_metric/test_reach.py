@@ -1,4 +1,4 @@
-"""One scenario: what conftest.py registers is measured and gated beside T1 to T5."""
+"""One scenario: the metrics that conftest.py registers are measured and gated like T1 to T5."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def say(**event: object) -> None:
 
 
 def work(amount: int) -> int:
-    """What is measured: put your own call here."""
+    """The measured work: put your own call here."""
     return sum(number * number for number in range(amount))
 
 

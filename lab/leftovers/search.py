@@ -71,7 +71,7 @@ def _kill_all(user: int) -> None:
     """Kills all processes of a user at once, which none can fork away from.
 
     Raises:
-        OSError: nobody with our rights can become that user.
+        OSError: the calling user may not become that user.
     """
     if (child := os.fork()) == 0:
         status = 1
@@ -114,7 +114,7 @@ def _mounts(root: Path) -> dict[str, str]:
         if is_whole or words[2] not in found:
             found[words[2]] = (place, kind)
     if not found:
-        raise OSError("no file system is mounted, as /proc/self/mountinfo tells it")
+        raise OSError("/proc/self/mountinfo lists no mounted file system")
     return dict(found.values())
 
 
@@ -173,7 +173,7 @@ def _name(root: Path, pid: int) -> str:
 
 
 def _read(file: Path) -> str:
-    """Content of a file of the kernel's; empty if what it tells of has ended, or the kernel has none of it."""
+    """Content of a file of the kernel; empty if its process has ended, or the kernel has no such file."""
     try:
         return file.read_text("utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -189,7 +189,7 @@ def run(arguments: Sequence[str]) -> int:
     """Entry point.
 
     Returns:
-        Exit code: 0, or 1 where it cannot be told, with the reason as the last line.
+        Exit code: 0, or 1 if the search failed, with the reason as the last line.
     """
     parser = argparse.ArgumentParser(prog="leftovers", description=__doc__.partition("\n")[0])
     parser.add_argument("--end", action="store_true", help="end what runs instead of listing what is there")

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# What is told to the user. Sourced; foreign text passes `visible` first.
+# Messages to the user. Sourced; foreign text passes `visible` first.
 
 LDOS_PROGRAM=${LDOS_PROGRAM:-bootstrap}
 
@@ -14,7 +14,7 @@ fail() {
   exit 1
 }
 
-# What a machine lacks ends the work; a dry run, which does none, tells it and goes on.
+# Ends the run if the machine lacks something; a dry run prints it and continues.
 refuse() {
   if [ -n "${LDOS_DRY_RUN:-}" ]; then say "would refuse: $*"; else fail "$*"; fi
 }

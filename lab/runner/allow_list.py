@@ -17,7 +17,7 @@ DISPATCH: Final = "workflow_dispatch"
 REQUEST: Final = "pull_request_target"
 COMMENT: Final = "issue_comment"
 EVENTS: Final = (PUSH, MERGE_GROUP, DISPATCH, REQUEST, COMMENT)
-"""No allow-list can name another: the others run a stranger's workflow, or on nobody's word."""
+"""No allow-list can name another: the others run an untrusted workflow, or without permission."""
 
 _NEEDED: Final = {"repository", "repository_id", "event", "refs", "workflows"}
 _KNOWN: Final[Mapping[str, frozenset[str]]] = {
@@ -27,7 +27,7 @@ _KNOWN: Final[Mapping[str, frozenset[str]]] = {
     REQUEST: frozenset({"unprotected", "actors"}),
     COMMENT: frozenset({"unprotected", "actors"}),
 }
-"""Keys that a rule for an event may have beside those that all need."""
+"""Keys that a rule for an event may have in addition to those that all need."""
 
 _EVERY_WRITER: Final = "github-actions[bot]"
 """Whoever may push a branch may push a workflow that starts others by this name."""
@@ -46,7 +46,7 @@ class Rule:
 
     Attributes:
         repository: ``OWNER/NAME``.
-        repository_id: its number, which stays when somebody else takes over the name.
+        repository_id: its number, which does not change if another owner takes over the name.
         event: one of `EVENTS`.
         refs: full names of branches; of a merge group, the branch it is for; of pull requests and comments, the
             default branch, which the workflow is taken from.

@@ -19,7 +19,7 @@ def read_configuration(path: Path, *, owner: int = ROOT) -> bytes:
     """A file that only `owner` can change: it and every folder above it are root's or the owner's.
 
     Raises:
-        Refused: somebody else could have written it, or it cannot be read.
+        Refused: another user could have written it, or it cannot be read.
     """
     if not path.is_absolute():
         raise Refused(f"the allow-list {quoted(str(path))} is not named by an absolute path")

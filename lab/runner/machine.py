@@ -1,4 +1,4 @@
-"""State in which the machine measures: idle, held by nobody, and set as it should be.
+"""State in which the machine measures: idle, not in use, and set as it should be.
 
 Reference: the kernel's ``proc(5)``, ``Documentation/admin-guide/pm/cpufreq.rst``, ``intel_pstate.rst``.
 """
@@ -80,7 +80,7 @@ _READERS: Final[Mapping[str, Callable[[Path], str]]] = {
 
 
 def require_free(lock: str) -> None:
-    """Nobody listens on the abstract socket that a measuring session holds (``pytest_ldos.host.lock``)."""
+    """Requires that no process listens on the socket of a measuring session (``pytest_ldos.host.lock``)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(_WINDOW_S)
         try:
@@ -88,7 +88,7 @@ def require_free(lock: str) -> None:
         except OSError as error:
             if error.errno == errno.ECONNREFUSED:
                 return
-            raise Refused(f"whether somebody measures here cannot be told: {error.strerror or error}") from None
+            raise Refused(f"the lock of measurements cannot be read: {error.strerror or error}") from None
         pid, _, _ = _CREDENTIALS.unpack(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     raise Refused(f"another measurement holds this machine (process {pid})")
 
@@ -114,7 +114,7 @@ def _busy_share(root: Path, sleep: Callable[[float], None]) -> float:
     passed = [late - early for early, late in zip(before, after, strict=True)]
     total = sum(passed)
     if total <= 0:
-        raise Refused("how busy this machine is cannot be told: no time passes in /proc/stat")
+        raise Refused("the load of this machine cannot be determined: no time passes in /proc/stat")
     return 1 - sum(passed[field] for field in _IDLE_FIELDS) / total
 
 
@@ -123,5 +123,5 @@ def _read_times(root: Path) -> list[int]:
     first, _, _ = _read(root / "proc/stat").partition("\n")
     name, *values = first.split() or [""]
     if name != "cpu" or len(values) < 8 or not all(value.isdecimal() for value in values):
-        raise Refused("how busy this machine is cannot be told: /proc/stat cannot be read")
+        raise Refused("the load of this machine cannot be determined: /proc/stat cannot be read")
     return [int(value) for value in values[:8]]

@@ -34,7 +34,7 @@ def check(
 
     Args:
         configuration: the allow-list.
-        owner: number of the user whom the allow-list belongs to, beside root.
+        owner: UID of the user, other than root, who may own the allow-list.
         require: refuses a machine that does not meet demands.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Files: JSON values to dataclasses with type checks, and writing.
+"""Files: JSON values to dataclasses with type checks, records of a kind and version, and writing.
 
 All files are written inside `writing`. An invalid path is a user error (`ConfigurationError`); a full disk and the like
 are faults of the machine (`NotWritten`).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import json
 import math
 import os
 import re
@@ -18,9 +19,9 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from types import UnionType
-from typing import Any, BinaryIO, Final, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Final, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
+from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten, RecordUnreadable
 from pytest_ldos.base.text import format_bytes, one_line
 
 _LARGEST: Final = 2**63
@@ -157,6 +158,66 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
+_Read = TypeVar("_Read")
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_DAMAGE: Final = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, ConfigurationError)
+"""Exceptions raised by damaged documents."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordFormat:
+    """JSON files of one kind and version; those of another are refused.
+
+    Attributes:
+        remedy, again, instead: for a damaged file, for one of another version, and for other kinds, by kind.
+    """
+
+    kind: str
+    schema: int
+    remedy: str
+    again: str
+    instead: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def encode(self, values: Mapping[str, Any], *, default: Callable[[Any], Any] | None = None) -> str:
+        """JSON text; numbers keep their full precision."""
+        document = {"kind": self.kind, "schema": self.schema, **values}
+        return json.dumps(document, indent=1, allow_nan=False, default=default) + "\n"
+
+    def decode(self, text: str, path: Path, read: Callable[[dict[str, Any]], _Read]) -> _Read:
+        """Reads the fields of a file; `path` is named in errors.
+
+        Raises:
+            RecordUnreadable: it is no JSON, of another kind or version, or `read` found it damaged.
+        """
+        try:
+            document = _parse_json(text)
+        except (ValueError, RecursionError) as error:
+            if (left := left_by_git(text)) is not None:
+                raise RecordUnreadable(f"{path} {left[0]}", remedy=left[1]) from None
+            raise RecordUnreadable(f"{path} is no JSON: {error}", remedy=self.remedy) from None
+        values = document if isinstance(document, dict) else {}
+        if (kind := values.pop("kind", None)) != self.kind:
+            if remedy := self.instead.get(str(kind)):
+                raise RecordUnreadable(f"{path} is a {kind}, and holds no {self.kind}", remedy=remedy)
+            raise RecordUnreadable(f"{path} holds no {self.kind}", remedy=self.remedy)
+        if (found := values.pop("schema", None)) != self.schema:
+            raise RecordUnreadable(
+                f"{path} has schema version {found}, this version of pytest-ldos reads {self.schema}", remedy=self.again
+            )
+        try:
+            return read(values)
+        except _DAMAGE as error:
+            raise RecordUnreadable(f"{path} is damaged ({type(error).__name__}: {error})", remedy=self.remedy) from None
+
+
+def _parse_json(text: str) -> Any:
+    """Parses JSON; an unpaired surrogate, which cannot be encoded, is replaced by ``?``."""
+    document = json.loads(text.removeprefix("\ufeff"))
+    if _SURROGATE.search(text) is None:
+        return document
+    return json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+
+
 ANOTHER: Final = "name another place"
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _REMEDIES: Final = {
@@ -186,7 +247,7 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterato
         raise unwritable(place, error, needs=needs, otherwise=otherwise) from None
 
 
-def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER) -> None:
+def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER, mode: int = 0o644) -> None:
     """Writes a file atomically: a reader sees the old or the new content. For errors see `writing`."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     with writing(path, needs=len(data), otherwise=otherwise):
@@ -197,7 +258,7 @@ def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTH
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).chmod(0o644)
+            Path(name).chmod(mode)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)

@@ -29,7 +29,7 @@ class _Event(StrEnum):
 
 
 class Ros2(_Event):
-    """Events of tracetools that are emitted or read here (`READ_ONLY`: only read)."""
+    """Events of tracetools that are emitted or read here."""
 
     RCL_INIT = "ros2:rcl_init", ("context_handle", "version")
     NODE_INIT = "ros2:rcl_node_init", ("node_handle", "rmw_handle", "node_name", "namespace")
@@ -144,19 +144,6 @@ AFTER_JAZZY: Final = frozenset(
 )
 """Events of tracetools since ROS 2 Kilted."""
 
-READ_ONLY: Final = AFTER_JAZZY | {
-    Ros2.INTRA_PUBLISH,
-    Ros2.RING_BUFFER_ENQUEUE,
-    Ros2.RING_BUFFER_DEQUEUE,
-    Ros2.BUFFER_TO_IPB,
-    Ros2.IPB_TO_SUBSCRIPTION,
-    Ros2.STATE_MACHINE_INIT,
-    Ros2.LIFECYCLE_TRANSITION,
-    Ros2.LINK_PERIODIC_ASYNC,
-    Ros2.LINK_PARTIAL_SYNC,
-}
-"""Events that the analysis reads but the embedded node layer does not emit."""
-
 KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {each: each.fields for each in Kernel}
 
 RECORDED: Final = ("ros2:*", "ldos:*")
@@ -245,7 +232,8 @@ class LinkSpec:
     outputs: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        require(bool(self.inputs) and bool(self.outputs), f"a link of {self.node} needs inputs and outputs")
+        is_whole = all((self.node, self.inputs, self.outputs))
+        require(is_whole, f"a link of {self.node} needs inputs and outputs", remedy='node = "…", inputs = ["…"], …')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,6 +256,7 @@ class PathSpec:
     links: tuple[LinkSpec, ...] = ()
 
     def __post_init__(self) -> None:
+        require(bool(self.name), "a path has no name", remedy='name = "…"')
         require(len(self.via) >= 2, f"path {self.name!r} needs a beginning and an end", remedy="via = [FROM, …, TO]")
         topics = sum(each.startswith("/") for each in self.via)
         phases = sum(each in set(Phase) for each in self.via)

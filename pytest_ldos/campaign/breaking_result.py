@@ -321,7 +321,7 @@ def _why_ended(bisection: Bisection) -> str:
     blocked = [each for each in bisection.records.values() if each.is_blocked]
     if any(each.standing is not LevelState.UNDECIDED for each in blocked):
         return "levels between could not be measured"
-    return f"levels between stayed undecided after {bisection.plan.patience} trials each: the change is gradual"
+    return f"levels between stayed inconclusive after {bisection.plan.patience} trials each: the change is gradual"
 
 
 def _notes(plan: BreakingPlan, bisection: Bisection) -> list[str]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, MachineBusy, RecordUnreadable, TraceUnreadable
-from pytest_ldos.base.files import PlainReader, write_atomically
+from pytest_ldos.base.files import PlainReader, RecordFormat, write_atomically
 from pytest_ldos.campaign.cells import Cell, Grid, Outline, estimate_s, running_order
 from pytest_ldos.campaign.starts import (
     CampaignObserver,
@@ -49,7 +49,8 @@ from pytest_ldos.scenario.words import WhenUnavailable
 _FOLDER: Final = "sweeps"
 _DEFINITION_FILE: Final = "sweep.json"
 _OF_SWEEP: Final = {"kind": "pytest-ldos sweep", "schema": 1}
-_OF_START: Final = {"kind": "pytest-ldos sweep start", "schema": 1}
+_AGAIN: Final = "delete it: it is measured again"
+_START: Final = RecordFormat("pytest-ldos sweep start", 1, remedy=_AGAIN, again=_AGAIN)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,+@=-]{0,180}")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.,+@=-]+")
@@ -97,18 +98,13 @@ Records = Mapping[tuple[str, int], StartRecord]
 
 
 def encode_start(record: StartRecord) -> str:
-    trials = None if record.trials is None else plain_trials(record.trials)
-    plain = {**vars(record), "state": record.state.value, "trials": trials}
-    return json.dumps({**_OF_START, **plain}, indent=1, allow_nan=False) + "\n"
+    return _START.encode({**vars(record), "trials": None if record.trials is None else plain_trials(record.trials)})
 
 
 def decode_start(text: str, path: Path) -> StartRecord:
-    """Decodes a record; raises several errors if it is damaged, which `Store.read` converts."""
-    values = dict(json.loads(text))
-    if {name: values.pop(name, None) for name in _OF_START} != _OF_START:
-        raise ValueError("it holds no start of a sweep that this version reads")
+    """Decodes a record; raises `RecordUnreadable` as `RecordFormat.decode`."""
     reader = PlainReader({TrialSet: lambda trials, _: decode_trials(json.dumps(trials), path)})
-    record: StartRecord = reader.read(StartRecord, values, "the record")
+    record: StartRecord = _START.decode(text, path, lambda values: reader.read(StartRecord, values, "the record"))
     return record
 
 

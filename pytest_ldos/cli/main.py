@@ -194,6 +194,7 @@ _PANELS: Final = {
         "calibrate": "starts:calibrate",
         "selftest": "starts:selftest",
         "sweep": "starts:sweep",
+        "planning": "starts:planning",
         "find-breaking": "search:find_breaking",
         "bisect": "search:bisect",
     },

@@ -16,6 +16,7 @@ import typer
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.files import find_carried, write_atomically
+from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.campaign.versions.build import build_packages, needed_by
 from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.cli.measure_commit import main
@@ -26,7 +27,8 @@ from pytest_ldos.host.checkout import GitWords, ask_git, why_no_commit
 from pytest_ldos.scenario.options import OWN_FILE, PROJECT_FILE
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.words import StackKind
-from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
+from pytest_ldos.show.page.formats import Format, render, to_json
+from pytest_ldos.show.page.model import Bullets, Page, Section, Table, Text, Tone, Words, names, words
 
 _FILES: Final = {
     PROJECT_FILE: "settings, and a scenario as data: busy_cell",
@@ -222,3 +224,55 @@ def measure(
     programs = str(Path(sys.executable).parent)
     os.environ.update(GATE_BASE=base, GATE_COMMIT=found, GATE_STACK=stack, GATE_BIN=programs)
     raise typer.Exit(main([*filter(None, [part])]))
+
+
+_SCHEMA: Final = 1
+_TONES: Final = {Status.OK: Tone.GOOD, Status.WARNING: Tone.DOUBT, Status.ERROR: Tone.BAD}
+_COLUMNS: Final = (*words("status", "check"), *names("finding"))
+
+
+def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) -> Rendered:
+    """A row per finding, the remedies, on unbroken lines to be copied, and a line with the counts of problems."""
+    rows = tuple((Words(each.status.value, _TONES[each.status]), each.name, each.text) for each in findings)
+    remedies: dict[str, list[str]] = {"to do": [], "possible, too": []}
+    for each in findings:
+        if each.remedy:
+            remedies["possible, too" if each.status is Status.OK else "to do"].append(f"{each.name} → {each.remedy}")
+    page = Page(
+        title="",
+        blocks=(
+            Table(columns=_COLUMNS, rows=rows),
+            *(Section(title, (Bullets(tuple(lines), is_whole=True),)) for title, lines in remedies.items()),
+            Section("", tuple(_summary(findings))),
+        ),
+    )
+    return render(page, Format.TERMINAL, width=width, color=color)
+
+
+def _summary(findings: Sequence[Finding]) -> Iterator[Text]:
+    counts = {status: sum(finding.status is status for finding in findings) for status in Status}
+    parts = [counted(counts[each], each.value) for each in (Status.ERROR, Status.WARNING) if counts[each]]
+    yield Text(", ".join(parts) or "nothing is wrong", _TONES[worst(findings)])
+    if mendable := sum(finding.fix is not None for finding in findings):
+        yield Text(f"{mendable} can be fixed: ldos doctor --fix")
+
+
+def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> Rendered:
+    """The diagnosis as one JSON object; ``fix`` is what ``--fix`` would do, or null."""
+    document = {
+        "schema": _SCHEMA,
+        "stack": stack,
+        "status": worst(findings).value,
+        "findings": [
+            {
+                "name": finding.name,
+                "status": finding.status.value,
+                "text": finding.text,
+                "remedy": finding.remedy,
+                "fix": finding.fix
+                and {"description": finding.fix.description, "reversible": finding.fix.is_reversible},
+            }
+            for finding in findings
+        ],
+    }
+    return to_json(document, indent=2)

@@ -1,4 +1,4 @@
-"""``ldos calibrate | selftest | sweep``: many starts of a stack, and what they say about host, gate and scenario."""
+"""``ldos calibrate | selftest | sweep | planning``: starts of a stack, and what they say of host, gate and scenario."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, require
+from pytest_ldos.base.files import write_atomically
 from pytest_ldos.base.text import describe_duration
 from pytest_ldos.campaign.calibrate import CalibrationResult, Proof
 from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
@@ -50,19 +51,26 @@ from pytest_ldos.cli.measuring import (
 )
 from pytest_ldos.cli.say import emit, emit_fitted, parse_duration_s, parse_share, say, stores_here, write_text
 from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.judge.baseline.key import contained
 from pytest_ldos.judge.baseline.store import UnreadableCalibration, find_calibration, save_calibration
 from pytest_ldos.judge.gate.case import Policy
-from pytest_ldos.judge.judging import with_calibration
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.judging import judge_only, with_calibration
+from pytest_ldos.measure.metrics.catalogue import built_in_of
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.robot.stack.choose import resolve_kind
+from pytest_ldos.robot.stack.problems import ALL, read_problems
 from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import OWN_NAME
+from pytest_ldos.scenario.words import StimulusKind
+from pytest_ldos.show.export.other_tools import render_ompl_logs
 from pytest_ldos.show.report import calibration
 from pytest_ldos.show.report import sweep as sweep_report
-from pytest_ldos.show.report.compose import describe_uncalibrated, report_calibration
+from pytest_ldos.show.report.compose import compose_section, describe_uncalibrated, report_calibration
 from pytest_ldos.show.report.reasons import describe_reason
+from pytest_ldos.show.report.terminal import render_problems
 from pytest_ldos.show.report.words import describe_calibration
 
 
@@ -357,3 +365,46 @@ class _Progress(MeasuringProgress):
     def cell_done(self, result: CellResult) -> None:
         report = sweep_report.compose_sweep("", self._plan.grid.outline, [result])
         self.note(sweep_report.describe_cell(report.cells[0], sweep_report.shown_metrics(report)))
+
+
+def planning(
+    suite: Annotated[
+        str, typer.Argument(help="File or folder of planning problems, or a set of those in the settings.")
+    ] = ALL,
+    *,
+    scenario: Annotated[str | None, typer.Option(help="Scenario with its loads. [default: baseline]")] = None,
+    plans: Annotated[int, typer.Option(min=1, help="Plans of each problem.")] = 10,
+    planner: Annotated[str | None, typer.Option(help="Planner. [default: that of the settings]")] = None,
+    ompl_log: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write OMPL's benchmark logs here, one for each problem.")
+    ] = None,
+) -> None:
+    """Plan a suite of problems, and show times and paths.
+
+    Plans each problem several times, and compares nothing. OMPL's ompl_benchmark_statistics.py makes a database for
+    Planner Arena of the logs.
+
+    Exit code: 0 all was measured, 11 it could not be, 130 interrupted.
+    """
+    asked = Request.of([scenario], None)
+    stack = asked.spec().stack
+    plan = stack.stimuli.plan
+    is_set = not Path(suite).exists()
+    plan = dataclasses.replace(plan, problems=plan.problems if is_set else suite, planner=planner or plan.planner)
+    stimuli = dataclasses.replace(stack.stimuli, plan=plan)
+    stack = dataclasses.replace(stack, stimulus=StimulusKind.PLAN, stimuli=stimuli)
+    goals = suite if is_set else ALL
+    spec = asked.spec(stack=stack, goals=goals, trials=plans * len(read_problems(plan).cases(goals)))
+    with measuring(kept="nothing is kept"):
+        refuse_unable(spec)
+        progress = MeasuringProgress(motions_of(spec), name="planning")
+        site = dataclasses.replace(asked.site(progress), catalogue=built_in_of(stack))
+        with progress.shown():
+            trials = measure_start(spec, site, block=0)
+    judged = judge_only(trials, asked.policy(()))
+    emit_fitted(render_problems, compose_section(judged))
+    if ompl_log is not None:
+        for name, text in render_ompl_logs(trials).items():
+            write_atomically(ompl_log / f"{contained(name)}.log", text, otherwise="name another folder with --ompl-log")
+        say(f"logs: {ompl_log}")
+    raise typer.Exit(exit_codes.INVALID if judged.result.verdict is Verdict.INVALID else 0)

@@ -33,7 +33,7 @@ from pytest_ldos.show.export.parquet import (
     write_fleet,
     write_parquet,
 )
-from pytest_ldos.show.export.perfetto import write_perfetto
+from pytest_ldos.show.export.perfetto import perfetto_messages, write_perfetto
 from pytest_ldos.show.report import flame
 from pytest_ldos.show.report.analysis import render_fleet
 from pytest_ldos.trace.ctf.read import SKIPPING, DecodedTrace, content_bytes, open_in_windows, read_trace
@@ -165,7 +165,9 @@ _SUFFIXES: Final = {Format.PERFETTO: ".pftrace", Format.PARQUET: ".tables"}
 def export(
     trace: Annotated[Path, typer.Argument(help="CTF trace or session of several: its directory, archive or address.")],
     *,
-    to: Annotated[Format, typer.Option(help="perfetto: a file for Perfetto's UI; parquet: a directory of tables.")],
+    to: Annotated[
+        Format, typer.Option(help="perfetto: a file for Perfetto's UI (extra report); parquet: a directory of tables.")
+    ],
     output: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="File or folder to write; NAME.pftrace or NAME.tables here by default."),
@@ -181,6 +183,8 @@ def export(
         names = ", ".join(each.name for each in found[:2])
         message = f"{trace} holds {len(found)} traces, the first of which are {names}"
         raise ConfigurationError(message, remedy="name one of them, or export them as one trace: --together")
+    if to is Format.PERFETTO:
+        perfetto_messages()  # before minutes of reading
     target = output or Path(trace.resolve().name + _SUFFIXES[to])
     refuse_existing(target, _is_perfetto if to is Format.PERFETTO else is_model_directory, force=force)
     with step_bar() as show:

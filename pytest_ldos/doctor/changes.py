@@ -7,9 +7,8 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +16,8 @@ from typing import Any, ClassVar, Final
 
 import psutil
 
-from pytest_ldos.base.errors import MendFailed, RecordUnreadable
+from pytest_ldos.base.errors import LdosError, MendFailed, RecordUnreadable
+from pytest_ldos.base.files import write_atomically, writing
 from pytest_ldos.host.availability import find_distro, run_program
 from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.interference import Interference, measure_briefly
@@ -214,29 +214,16 @@ class ChangeLog:
     def _save(self, changes: dict[str, Change]) -> None:
         """Replaces the record's changes; if the file cannot be written, the old ones are kept."""
         try:
-            if changes:
-                _write(self._file, changes.values())
-            else:
-                self._file.unlink(missing_ok=True)
-        except OSError as error:
-            raise MendFailed(
-                f"{self._file} cannot be written: {error.strerror}", remedy="set XDG_STATE_HOME to a folder of yours"
-            ) from None
+            with writing(self._file):
+                if changes:
+                    self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    document = {"schema": _SCHEMA, "changes": [asdict(change) for change in changes.values()]}
+                    write_atomically(self._file, json.dumps(document, indent=2), mode=0o600)
+                else:
+                    self._file.unlink(missing_ok=True)
+        except LdosError as error:
+            raise MendFailed(error.message, remedy="set XDG_STATE_HOME to a folder of yours") from None
         self._changes = changes
-
-
-def _write(file: Path, changes: Iterable[Change]) -> None:
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    document = {"schema": _SCHEMA, "changes": [asdict(change) for change in changes]}
-    # `mkstemp` makes it readable by its user only.
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as temporary:
-            json.dump(document, temporary, indent=2)
-        Path(name).replace(file)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _read(file: Path) -> list[Change]:

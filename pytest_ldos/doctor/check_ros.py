@@ -29,8 +29,8 @@ from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES
 from pytest_ldos.scenario.words import Simulation
 
 _OURS: Final = "ldos_"
-PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_tracepoints")
-"""Packages of the workspace that the Panda stack and its loads also need."""
+PROBES: Final = ("ldos_control_probe", "ldos_tracepoints")
+"""Packages of the workspace that the Panda stack also needs."""
 
 
 def check_distro(machine: Machine) -> Finding:

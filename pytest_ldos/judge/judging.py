@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.files import PlainReader, write_atomically
+from pytest_ldos.base.files import PlainReader, RecordFormat, write_atomically
 from pytest_ldos.base.series import Better
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.judge import summary
@@ -25,15 +25,18 @@ from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Case, Policy, failures_became_more, falls_short
 from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
 from pytest_ldos.judge.gate.reasons import Reason, by_weight
-from pytest_ldos.judge.gate.verdict import VariesTooMuch, Verdict, worst
+from pytest_ldos.judge.gate.verdict import Comparison, VariesTooMuch, Verdict, worst
 from pytest_ldos.judge.unchanged import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet, metrics_of
+from pytest_ldos.scenario.words import StimulusKind
 
 BASELINE: Final = "baseline"
+OF_SUITES: Final = ("T1", "path_length")
+"""Metrics of planning problems that are reported for each problem."""
 UNJUDGED: Final = "unjudged"
 """Stored in the history instead of a verdict for trials that were not compared with a baseline."""
 
@@ -187,13 +190,33 @@ class Judged:
         changed = {each.metric for each in self.result.comparisons if each.verdict.is_change}
         return [metric for metric in self.head.metrics if metric.name in changed]
 
+    @property
+    def is_suite(self) -> bool:
+        """True if the trials plan problems, each of which is reported."""
+        return self.head.spec.stack.stimulus is StimulusKind.PLAN and bool(self.head.motions)
+
     @cached_property
-    def by_case(self) -> Mapping[str, Mapping[str, float]]:
-        """Changes by case, see `summary.changes_by_case`, of each changed metric."""
-        if self.base is None:
-            return {}
-        found = {metric.name: summary.changes_by_case(self.base, self.head, metric) for metric in self._changed}
-        return {name: changes for name, changes in found.items() if changes}
+    def by_case(self) -> Mapping[str, tuple[summary.CaseNumbers, ...]]:
+        """Numbers by case of each changed metric if there are several cases, or of a suite's times and paths."""
+        heads, bases = self.result.head_series, self.result.base_series
+        names = OF_SUITES if self.is_suite else [each.name for each in self._changed]
+        found = {
+            name: summary.numbers_by_case(heads[name], bases.get(name) if self.result.comparison(name) else None)
+            for name in names
+            if name in heads
+        }
+        return {name: numbers for name, numbers in found.items() if len(numbers) > (0 if self.is_suite else 1)}
+
+    def suite(self, metric: str) -> Comparison | None:
+        """The geometric mean of the cases' ratios, each with equal weight, with an interval as wide as the verdict's.
+
+        ``None`` without ratios. The verdict's own estimate is that of a usual case: it hardly depends on few of them.
+        """
+        found, mean = self.result.comparison(metric), summary.mean_ratio(self.by_case.get(metric, ()))
+        if found is None or mean is None or not (found.has_ratio and math.isfinite(found.ratio)):
+            return None
+        low, high = (each * mean / found.ratio for each in (found.low, found.high))
+        return replace(found, ratio=mean, low=low, high=high)
 
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:
@@ -361,9 +384,8 @@ def _why_not(lookup: store.NoBaseline | store.NotComparable | store.Unreadable) 
 
 
 JUDGED_FILE: Final = "judged.json"
-KIND: Final = "pytest-ldos judgement"
-SCHEMA_VERSION: Final = 2
 _REMEDY: Final = f"delete {JUDGED_FILE} to judge by what is stored now"
+_FORMAT: Final = RecordFormat("pytest-ldos judgement", 2, remedy=_REMEDY, again=_REMEDY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,8 +400,7 @@ class Judgement:
 
 def write_judgement(folder: ScenarioFolder, judgement: Judgement) -> None:
     """Writes a judgement next to its trials; for errors see `write_atomically`."""
-    document = {"kind": KIND, "schema": SCHEMA_VERSION, **_to_plain(judgement)}
-    write_atomically(folder.path / JUDGED_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_atomically(folder.path / JUDGED_FILE, _FORMAT.encode(_to_plain(judgement)))
 
 
 def read_judgement(folder: ScenarioFolder) -> Judgement | None:
@@ -390,27 +411,20 @@ def read_judgement(folder: ScenarioFolder) -> Judgement | None:
     try:
         if file.stat().st_size > LARGEST_RECORD:
             raise RecordUnreadable(f"{file} is larger than {LARGEST_RECORD} bytes: no run wrote it", remedy=_REMEDY)
-        document = json.loads(file.read_text("utf-8", errors="replace"))
-        if not isinstance(document, dict) or document.pop("kind", None) != KIND:
-            raise RecordUnreadable(f"{file} is not a judgement of pytest-ldos", remedy=_REMEDY)
-        if (schema := document.pop("schema", None)) != SCHEMA_VERSION:
-            expected = f"this version of pytest-ldos reads {SCHEMA_VERSION}"
-            raise RecordUnreadable(f"{file} has schema version {schema!r}, {expected}", remedy=_REMEDY)
-        reader = PlainReader(is_whole=True)  # all fields, which distinguishes the kinds of a lookup
-        reader.by_type.update(
-            {
-                TrialSet: lambda value, what: decode_trials(json.dumps(value), file),
-                Calibration: lambda value, what: decode_calibration(json.dumps(value), file),
-                Path: lambda value, what: Path(value),
-                Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
-            }
-        )
-        found: Judgement = reader.read(Judgement, document, "")
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RecordUnreadable(f"{file} is damaged ({type(error).__name__}: {error})", remedy=_REMEDY) from None
+        text = file.read_text("utf-8", errors="replace")
     except OSError as error:
         raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
-    return found
+    reader = PlainReader(is_whole=True)  # all fields, which distinguishes the kinds of a lookup
+    reader.by_type.update(
+        {
+            TrialSet: lambda value, what: decode_trials(json.dumps(value), file),
+            Calibration: lambda value, what: decode_calibration(json.dumps(value), file),
+            Path: lambda value, what: Path(value),
+            Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
+        }
+    )
+    judgement: Judgement = _FORMAT.decode(text, file, lambda values: reader.read(Judgement, values, ""))
+    return judgement
 
 
 def _to_plain(value: Any) -> Any:

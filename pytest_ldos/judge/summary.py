@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -13,7 +14,14 @@ import numpy as np
 from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.counts import share_interval
-from pytest_ldos.base.stats.rank_tests import FEWEST_OF_TREND, Sample, estimate_shift, estimate_trend
+from pytest_ldos.base.stats.rank_tests import (
+    FEWEST_OF_TREND,
+    Sample,
+    Shift,
+    estimate_shift,
+    estimate_trend,
+    rank_sum_p,
+)
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import LATENCY, Kept
 from pytest_ldos.measure.metrics.model import Metric
@@ -369,22 +377,71 @@ def _parts(trials: TrialSet, metric: Metric) -> list[Mapping[str, float]]:
     return [each for each in parts if each]
 
 
-def changes_by_case(base: TrialSet, head: TrialSet, metric: Metric) -> dict[str, float]:
-    """Relative change of a metric's median in each case that both versions have, the worst first.
+@dataclass(frozen=True, kw_only=True)
+class CaseNumbers:
+    """A metric in one case: a goal, a planning problem, or what else a stimulus distinguishes.
 
-    A case is a goal, a planning problem, or whatever else a stimulus tells apart; empty if there is only one.
+    Failed trials count as slower than any, so that a planner that gives up on what takes long is not faster.
+
+    Attributes:
+        head, base: the values in both versions; the latter has none without a base.
+        shift: of head's logarithms over base's, with the 95 % interval of these trials alone; ``None`` without a base,
+            or if a value is zero or less.
+        p_value: one-sided, of a change for the worse.
     """
-    medians = [_medians_by_case(trials, metric.name) for trials in (base, head)]
-    common = [case for case in medians[0] if case in medians[1] and medians[0][case] > 0]
-    changes = {case: medians[1][case] / medians[0][case] - 1 for case in common}
-    sign = 1 if metric.better is Better.LOWER else -1
-    return dict(sorted(changes.items(), key=lambda each: -sign * each[1])) if len(changes) > 1 else {}
+
+    case: str
+    head: Sample
+    base: Sample
+    shift: Shift | None = None
+    p_value: float = 1.0
 
 
-def _medians_by_case(trials: TrialSet, name: str) -> dict[str, float]:
+def numbers_by_case(head: Series, base: Series | None) -> tuple[CaseNumbers, ...]:
+    """A metric in each case, the worst first: the largest change for the worse, or without a base the worst median.
+
+    With a base, only the cases of both versions.
+    """
+    ours, theirs = _by_case(head), {} if base is None else _by_case(base)
+    sign = 1 if head.better is Better.LOWER else -1
+
+    def lightness(found: CaseNumbers) -> tuple[bool, float, str]:
+        size = median(found.head.tolist()) if found.shift is None else found.shift.estimate
+        return base is not None and found.shift is None, -sign * size, found.case
+
+    cases = [case for case in ours if base is None or case in theirs]
+    return tuple(sorted((_in_case(each, ours[each], theirs.get(each), sign) for each in cases), key=lightness))
+
+
+def _by_case(series: Series) -> dict[str, Sample]:
     values: dict[str, list[float]] = {}
-    for trial in trials.trials:
-        measured = trial.measurements.get(name)
-        if trial.succeeded and measured is not None and measured.number is not None:
-            values.setdefault(trial.goal, []).append(measured.number)
-    return {case: median(found) for case, found in values.items()}
+    for case, value in zip(series.strata, series.values, strict=True):
+        values.setdefault(case, []).append(value)
+    return {case: np.array(found) for case, found in values.items()}
+
+
+def _in_case(case: str, head: Sample, base: Sample | None, sign: int) -> CaseNumbers:
+    if base is None or min(head.min(), base.min()) <= 0:
+        return CaseNumbers(case=case, head=head, base=np.empty(0) if base is None else base)
+    logs = np.log(head), np.log(base)
+    shift, p_value = estimate_shift(*logs, tail=TAIL), rank_sum_p(*(sign * each for each in logs))
+    return CaseNumbers(case=case, head=head, base=base, shift=shift, p_value=p_value)
+
+
+def mean_ratio(numbers: Iterable[CaseNumbers]) -> float | None:
+    """Geometric mean of the cases' ratios, each with equal weight; without those in which most trials failed."""
+    shifts = [
+        each.shift.estimate
+        for each in numbers
+        if each.shift is not None and all(math.isfinite(median(side.tolist())) for side in (each.head, each.base))
+    ]
+    return math.exp(fmean(shifts)) if shifts else None
+
+
+def slowest_stages(trials: TrialSet, path: str) -> dict[str, str]:
+    """The segment of a path that took most of the time, in the successful trials of each case."""
+    totals: dict[str, Counter[str]] = {}
+    for trial in trials.motions:
+        segments = trial.segments_ns.get(path, {}) if trial.succeeded else {}
+        totals.setdefault(trial.goal, Counter()).update({name: segments[name] for name in segments if name != LATENCY})
+    return {case: found.most_common(1)[0][0] for case, found in totals.items() if found}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -56,7 +56,6 @@ class ScenarioRun:
         screens: suspicious plain runs, by the session that measured them again.
         confirming: the suspicious run being measured again.
         is_unconfirmed: True if a suspicious run could not be measured again.
-        environments: sourced environments of the measured versions; ``None`` for ours.
         surroundings: measures interference since the stack was requested.
         began_ns, ended_ns: Unix time at which the stack was requested, and had ended.
     """
@@ -71,7 +70,6 @@ class ScenarioRun:
     screens: dict[str, Screen] = field(default_factory=dict)
     confirming: Screen | None = None
     is_unconfirmed: bool = False
-    environments: Sequence[Mapping[str, str] | None] = (None,)
     loads: list[Any] = field(default_factory=list)
     interleaved: list[Interleaved] = field(default_factory=list)
     places: list[tuple[TrialSet, ScenarioFolder]] = field(default_factory=list)
@@ -305,8 +303,7 @@ class RunRecord:
             run.find_base = partial(self._versions.find, stack, announce=announce)
             run.announce = announce
             run.version_notes = self._versions.describe(run.versions, stack, item)
-            run.environments = [each.installation.environment for each in run.versions.values()]
-            require_loads(spec.loads, spec, run.environments)
+            require_loads(spec.loads, spec)
             yield run
         finally:
             run.end(self._settings.value("traces"))

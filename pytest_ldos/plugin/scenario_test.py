@@ -192,7 +192,7 @@ def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., Ab
 def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
     """Applies a load to every stack started within the ``with`` block."""
     with _named_faults(item):
-        require_loads([spec], run.spec, run.environments)
+        require_loads([spec], run.spec)
         load = RepeatedLoad(spec)
         run.loads.append(load)
         try:

@@ -7,7 +7,6 @@ import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -123,14 +122,12 @@ def is_placeholder(item: pytest.Item) -> bool:
     return callspec is not None and callspec.params.get(options.SCENARIO_FIXTURE) == _NONE
 
 
-def require_loads(
-    loads: Iterable[LoadSpec], spec: ScenarioSpec, environments: Sequence[Mapping[str, str] | None] = (None,)
-) -> None:
-    """Skips or ends the test, as its scenario says, if a load cannot be applied in an environment (``None``: ours)."""
+def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
+    """Skips or ends the test, as its scenario says, if a load cannot be applied."""
     from pytest_ldos.measure.load.protocol import load_available
 
-    for load, environment in product(loads, environments):
-        available = load_available(load, spec.stack, environment)
+    for load in loads:
+        available = load_available(load, spec.stack)
         if available.ok:
             continue
         if spec.unavailable is WhenUnavailable.SKIP:

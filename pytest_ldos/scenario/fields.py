@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import NoneType
 from typing import Any, Final, TypeVar, get_args, get_origin
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
@@ -86,11 +88,12 @@ def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
 
 
 def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any], where: str) -> Spec:
-    """Builds a spec; an error names the first key that is refused in the same way when given alone, if there is one."""
+    """Builds a spec; an error names the first key that is refused in the same way when added alone, if there is one."""
     try:
         return kind(**{**before, **given})
     except ConfigurationError as error:
-        alone = (name for name, value in given.items() if _refusal(kind, {**before, name: value}) == error.message)
+        names = () if _refusal(kind, {**before}) == error.message else given
+        alone = (name for name in names if _refusal(kind, {**before, name: given[name]}) == error.message)
         place = " ".join([where, *itertools.islice(alone, 1)])
         raise ConfigurationError(f"{place}: {error.message}", remedy=error.remedy) from None
 
@@ -104,6 +107,16 @@ def _refusal(kind: type, fields: Mapping[str, Any]) -> str:
 
 
 def parse_field(kind: Any, value: Any, where: str) -> Any:
+    """A value of a type; a table is read as a dataclass, and a list of tables as several."""
+    if NoneType in get_args(kind):
+        if value is None:
+            return None
+        kind = next(each for each in get_args(kind) if each is not NoneType)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return build_spec(kind, value, where)
+    member = next(iter(get_args(kind)), None)
+    if isinstance(value, list) and isinstance(member, type) and dataclasses.is_dataclass(member):
+        return tuple(build_spec(member, each, f"{where} {number}") for number, each in enumerate(value, 1))
     try:
         return _parse(kind, value)
     except ValueError as error:
@@ -127,15 +140,30 @@ def _parse(kind: Any, value: Any) -> Any:
     return int(value) if is_either and value.isdecimal() else value
 
 
-def _parse_items(kind: Any, value: Any) -> tuple[Any, ...] | dict[str, str]:
+_ITEMS: Final = {str: "texts", int: "whole numbers", float: "finite numbers"}
+
+
+def _parse_items(kind: Any, value: Any) -> tuple[Any, ...] | dict[str, Any]:
+    kinds = get_args(kind)
     if get_origin(kind) is tuple:
-        member = get_args(kind)[0]
-        if not isinstance(value, list | tuple) or not all(type(each) is member for each in value):
-            raise ValueError(f"a list of {'whole numbers' if member is int else 'texts'}")
-        return tuple(value)
+        count = "" if ... in kinds else f"{len(kinds)} "
+        is_list = isinstance(value, list | tuple) and len(value) == (len(kinds) if count else len(value))
+        if not is_list or not all(_is_item(kinds[0], each) for each in value):
+            raise ValueError(f"a list of {count}{_ITEMS.get(kinds[0], 'tables')}")
+        return tuple(map(kinds[0], value))
+    if kinds[1] in {float, Any}:
+        if not isinstance(value, dict) or not all(_is_item(kinds[1], each) for each in value.values()):
+            raise ValueError("a table of finite numbers" if kinds[1] is float else "a table")
+        return {str(key): each if kinds[1] is Any else float(each) for key, each in value.items()}
     if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
         raise ValueError("a table of texts or numbers")
     return {key: str(each).lower() if isinstance(each, bool) else str(each) for key, each in value.items()}
+
+
+def _is_item(kind: Any, value: Any) -> bool:
+    if kind is float:
+        return type(value) in {int, float} and abs(value) <= sys.float_info.max
+    return kind is Any or type(value) is kind
 
 
 _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {

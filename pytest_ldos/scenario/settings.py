@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
-from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.scenario import scenario_table
-from pytest_ldos.scenario.fields import parse_value
+from pytest_ldos.scenario.fields import build_spec, parse_field, parse_value
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.metrics import MetricSpec, parse_metrics, usual_metrics
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
@@ -36,59 +36,12 @@ _WHERE: Final = "[[tool.ldos.paths]]"
 def parse_paths(tables: Any) -> tuple[PathSpec, ...]:
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ConfigurationError("[tool.ldos] paths must be tables", remedy=f"write each path as {_WHERE}")
-    paths = tuple(_parse_path(table) for table in tables)
+    where = (f"{_WHERE} {table.get('name', '')}".rstrip() for table in tables)
+    paths = tuple(build_spec(PathSpec, table, place) for table, place in zip(tables, where, strict=True))
     names = [path.name for path in paths]
     for name in names:
         require(names.count(name) == 1, f"two paths are called {name!r}", remedy="give each its own name")
     return paths
-
-
-def _parse_path(table: Mapping[str, Any]) -> PathSpec:
-    where = f"{_WHERE} {table.get('name', '')}".rstrip()
-    refuse_unknown(table, {each.name for each in dataclasses.fields(PathSpec)}, f"key {where}")
-    deadline = table.get("deadline_ms")
-    if deadline is not None and (isinstance(deadline, bool) or not isinstance(deadline, int | float)):
-        raise ConfigurationError(f"{where} deadline_ms is {deadline!r}", remedy="it must be a number of milliseconds")
-    hard = table.get("hard", False)
-    require(isinstance(hard, bool), f"{where} hard is {hard!r}", remedy="it must be true or false")
-    links = table.get("links", [])
-    require(
-        isinstance(links, list), f"{where} links is {links!r}", remedy="write each link as [[tool.ldos.paths.links]]"
-    )
-    return PathSpec(
-        name=_text(table, "name", where),
-        via=_texts(table, "via", where),
-        deadline_ms=deadline,
-        hard=hard,
-        links=tuple(_parse_link(link, where) for link in links),
-    )
-
-
-def _parse_link(table: Any, where: str) -> LinkSpec:
-    require(isinstance(table, dict), f"{where}: a link is {table!r}", remedy="write it as a table")
-    refuse_unknown(table, {each.name for each in dataclasses.fields(LinkSpec)}, f"key {where} links")
-    rule = _text(table, "rule", where)
-    require(rule in set(LinkRule), f"{where}: rule {rule!r} of a link", remedy=f"it must be {' or '.join(LinkRule)}")
-    return LinkSpec(
-        rule=LinkRule(rule),
-        node=_text(table, "node", where),
-        inputs=_texts(table, "inputs", where),
-        outputs=_texts(table, "outputs", where),
-    )
-
-
-def _text(table: Mapping[str, Any], key: str, where: str) -> str:
-    value = table.get(key)
-    if not isinstance(value, str) or not value:
-        raise ConfigurationError(f"{where} has no {key}", remedy=f'{key} = "…"')
-    return value
-
-
-def _texts(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    value = table.get(key)
-    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
-        raise ConfigurationError(f"{where} has no {key}", remedy=f'{key} = ["…", "…"]')
-    return tuple(value)
 
 
 TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus", "metrics"})
@@ -97,7 +50,13 @@ LARGEST_EFFECT: Final = 5.0
 
 OWN_NAME: Final = "name"
 
-GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect", "required"})
+_GATE: Final = {
+    "alpha": float,
+    "floors": Mapping[str, float],
+    "relevant_effect": float,
+    "required": tuple[str, ...],
+}
+GATE_KEYS: Final = frozenset(_GATE)
 
 
 @dataclass(frozen=True)
@@ -305,22 +264,13 @@ def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _parse_gate(values: Mapping[str, Any]) -> dict[str, Any]:
     refuse_unknown(values, GATE_KEYS, "key [tool.ldos.gate]")
-    floors, required = _table(values, "floors"), values.get("required", [])
-    require(
-        isinstance(required, list) and all(isinstance(each, str) for each in required),
-        f"[tool.ldos.gate] required is {required!r}",
-        remedy='it must be a list of metrics: required = ["T1", "T4"]',
-    )
-    numbers = {name: value for name, value in values.items() if name not in {"floors", "required"}}
-    for name, value in {**numbers, **floors}.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ConfigurationError(f"[tool.ldos.gate] {name} is {value!r}", remedy="it must be a number")
-    effects = {"relevant_effect": values.get("relevant_effect", 0)}
-    effects |= {f"floors.{metric}": floor for metric, floor in floors.items()}
+    found = {name: parse_field(_GATE[name], value, f"[tool.ldos.gate] {name}") for name, value in values.items()}
+    effects = {"relevant_effect": found.get("relevant_effect", 0)}
+    effects |= {f"floors.{metric}": floor for metric, floor in found.get("floors", {}).items()}
     for name, effect in effects.items():
         require(
             not effect > LARGEST_EFFECT,
             f"[tool.ldos.gate] {name} is {effect:g}, which is {100 * effect:g} %",
             remedy=f"write 0.15 for 15 %; it can be {LARGEST_EFFECT:g} at most",
         )
-    return dict(values)
+    return found

@@ -280,7 +280,7 @@ class WindowSpec(StimulusSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSpec(StimulusSpec):
-    """Planning problems for MoveIt: a trial is one plan, and nothing moves.
+    """Planning problems for MoveIt or the embedded stack: a trial is one plan, and nothing moves.
 
     Attributes:
         problems: folder or file of problems; see `robot.stack.problems`.
@@ -297,6 +297,7 @@ class PlanSpec(StimulusSpec):
     NEEDS = ("problems",)
     PACKAGES = ("moveit_msgs",)
     PROGRAM = "pytest_ldos.robot.stack.ros2.planning"
+    EMBEDDED = "problem_planner"
     NOT_READY = "the planning service, or a problem's start, goal or scene, is not as it must be"
 
     problems: str = ""

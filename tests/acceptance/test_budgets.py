@@ -87,7 +87,7 @@ class Stopwatch(Watching):
         self.trials_s += time.monotonic()
 
 
-def test_turns_cost_both_versions_trials_and_a_start_for_each_block(tmp_path):
+def test_interleaving_costs_both_versions_trials_and_a_start_per_block(tmp_path):
     """A start contains one warm-up trial. Two blocks of a version have as many as the run alone, which counts
     them with its trials; so here each block costs one more start and end, and nothing else."""
     alone, both = Stopwatch(), Stopwatch()
@@ -100,7 +100,7 @@ def test_turns_cost_both_versions_trials_and_a_start_for_each_block(tmp_path):
         spec=spec, folder=new_scenario_folder(new_run_folder(tmp_path), "turns"), goals="reach", observer=both
     )
     with measuring_lock():
-        made = interleave(bench, dict.fromkeys(Role, head), size=3, decide=lambda *_: pytest.fail("nobody asked"))
+        made = interleave(bench, dict.fromkeys(Role, head), size=3, decide=lambda *_: pytest.fail("not expected"))
     allowed_s = 2 * alone.trials_s + made.starts * start_s
     print(
         f"\nin turns {made.seconds:.1f} s of {allowed_s:.1f} s; trials {both.trials_s:.1f} s, one start {start_s:.1f} s"

@@ -76,19 +76,19 @@ def test_every_link_within_the_site_leads_somewhere(site):
     assert broken == []
 
 
-def test_pages_are_there_without_scripts(site):
+def test_pages_work_without_scripts(site):
     assert "A calibration learns how much trials" in Page(site / "how-to/calibrate.html").text
     assert "read_trace" in Page(site / "reference/api.html").text
     home = Page(site / "index.html")
     assert {"how-to/index.html", "reference/index.html", "troubleshooting/index.html"} <= {*home.targets}
 
 
-def test_it_asks_no_other_host_for_anything(site):
+def test_site_loads_nothing_from_other_hosts(site):
     fetched = re.compile(r"<(?:script|link|img)[^>]+(?:src|href)=\"(?:https?:)?//")
     assert [file.name for file in site.rglob("*.html") if fetched.search(file.read_text("utf-8"))] == []
 
 
-def test_it_is_small(site):
+def test_site_is_small(site):
     files = [file for file in site.rglob("*") if file.is_file() and file.suffix not in PICTURES]
     assert sum(file.stat().st_size for file in files) <= LARGEST
     assert (site / "searchindex.js").is_file(), "the search works offline"

@@ -33,7 +33,7 @@ _COMPLETE = re.compile(r"^=+ .* in [\d.]+s", re.MULTILINE)
 
 @dataclass
 class Left:
-    """What is on the machine: each kind of thing that a run makes."""
+    """State of the machine: each kind of thing that a run makes."""
 
     mark: str
     temporary: Path
@@ -42,7 +42,7 @@ class Left:
     groups: set[Path] = field(default_factory=lambda: set(_control_groups()))
 
     def found(self) -> list[str]:
-        """What is there now and was not before, in words."""
+        """Describes what exists now and did not before."""
         found = [f"process {pid}: {name}" for pid, name in self._processes()]
         found += [f"temporary {file.name}" for file in self.temporary.iterdir()]
         found += [f"shared memory {name}" for name in left_in_memory(self.memory)]
@@ -52,7 +52,7 @@ class Left:
         return found
 
     def _is_a_runs(self, mount: str) -> bool:
-        """Whether a run could have mounted it: other programs of the machine mount, too."""
+        """True if a run could have mounted it, because other programs of the machine also mount."""
         return any(place in mount for place in (RUN_DIRECTORY, str(self.temporary)))
 
     def _processes(self) -> Iterator[tuple[int, str]]:
@@ -89,14 +89,14 @@ class Kill:
 
     @property
     def finished(self) -> int:
-        """Trials that it said were finished."""
+        """Trials that it reported as finished."""
         return len(_FINISHED.findall(self.output))
 
     @property
     def phase(self) -> str:
         if _BEGUN not in self.output:
             return "before the recording"
-        return "beside trials" if self.finished else "while it starts"
+        return "during trials" if self.finished else "while it starts"
 
     @property
     def faults(self) -> list[str]:
@@ -143,7 +143,7 @@ def kill(path: Path, number: signal.Signals, after_s: float) -> Kill:
 
 @pytest.fixture(scope="module")
 def whole_run_s(tmp_path_factory) -> float:
-    """Seconds that a run takes which nobody ends."""
+    """Seconds of a run that is not killed."""
     began = time.monotonic()
     done = start(make_project(tmp_path_factory.mktemp("whole")))
     output, _ = done.communicate(timeout=180)
@@ -151,7 +151,7 @@ def whole_run_s(tmp_path_factory) -> float:
     return time.monotonic() - began
 
 
-def test_a_run_that_is_killed_leaves_nothing_and_loses_no_trial(tmp_path, whole_run_s, kills: int, kill_seed: int):
+def test_killed_run_leaves_nothing_and_loses_no_trial(tmp_path, whole_run_s, kills: int, kill_seed: int):
     chance = random.Random(kill_seed)
     made = []
     for count in range(kills):

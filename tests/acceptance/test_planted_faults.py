@@ -32,8 +32,8 @@ def test_two_equal_runs_are_no_regression(base, again):
     assert result.verdict is not api.Verdict.REGRESSED
 
 
-def test_a_planner_that_takes_three_times_as_long_is_found(base, measure):
-    """In one start, measured later, on a host that was not calibrated: smaller changes are not told from other times."""
+def test_planner_three_times_slower_is_found(base, measure):
+    """In one start, measured later, on a host that was not calibrated: smaller changes are not distinguished from variation over time."""
     t1 = median(all_series(base.trials)["T1"].finite)
     head = measure(f"planning delayed by {DELAY * t1:.1f} ms", planning_delay_ms=DELAY * t1)
     result = api.decide(head.trials, base.trials, api.Policy())

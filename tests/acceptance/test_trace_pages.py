@@ -41,7 +41,7 @@ def test_axe_finds_nothing(golden, tmp_path, monkeypatch, names, scheme):
 
 
 def test_axe_finds_what_is_wrong(golden, tmp_path, monkeypatch):
-    """A picture without words and a grey that nobody reads, planted in the same page."""
+    """An image without a text and an illegible grey, added to the same page."""
     monkeypatch.chdir(tmp_path)
     page = make_page(golden, PAGES["cut"])
     text = page.read_text("utf-8")

@@ -135,6 +135,6 @@ def search(
 
 @cache
 def breaking_result() -> BreakingResult:
-    """What a search found: a threshold, and a level whose load was not reached."""
+    """Result of a search: a threshold, and a level whose load was not reached."""
     with TemporaryDirectory() as folder:
         return search(MadeUpStack(breaks_at=100, reaches=500), Path(folder))

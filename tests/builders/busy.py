@@ -80,7 +80,7 @@ def suspend(process: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def ready_process(*command: str, start_new_session: bool = False) -> Iterator[subprocess.Popen[str]]:
-    """One that has said that it is ready when the context begins, and is ended with it."""
+    """A process that is ready when the context begins, and ends with it."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=start_new_session)
     assert process.stdout is not None
     try:

@@ -11,7 +11,7 @@ from tests.builders.trials import FINGERPRINT
 
 
 def calibration_of(metrics: Mapping[str, MetricNoise], **changes: Any) -> Calibration:
-    """Of the host and scenario that made trials are of."""
+    """A calibration of the host and scenario of the generated trials."""
     plain = Calibration(
         scenario="baseline",
         stack_kind="embedded",

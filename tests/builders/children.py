@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 
 _FOR_LIFE = ("pytest_ldos.host.undoer", "multiprocessing.resource_tracker")
-"""What undoes changes of the machine, and what removes shared memory: they end with the process that they are for."""
+"""Helpers that undo changes of the machine and remove shared memory; they end with their owner."""
 
 
 def children_left() -> list[psutil.Process]:

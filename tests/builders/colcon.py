@@ -53,9 +53,9 @@ endif()
 
 
 def find_colcon() -> str:
-    """The folder of colcon: on the path, or in the environment that the set-up makes beside ours; empty if none."""
-    beside = Path(sys.executable).parents[1] / "colcon/bin"
-    found = shutil.which("colcon", path=os.pathsep.join([os.environ.get("PATH", ""), str(beside)]))
+    """The folder of colcon: on the path, or in the separate environment of the setup; empty if none."""
+    separate = Path(sys.executable).parents[1] / "colcon/bin"
+    found = shutil.which("colcon", path=os.pathsep.join([os.environ.get("PATH", ""), str(separate)]))
     return str(Path(found).parent) if found else ""
 
 

@@ -240,7 +240,7 @@ class Packet:
 
 
 class TraceBuilder:
-    """A trace with one stream class, in LTTng's form unless told otherwise.
+    """A trace with one stream class, in LTTng's form by default.
 
     Args:
         header: ``compact``, ``large``, or ``none`` (a plain struct of id and 64-bit time).

@@ -41,10 +41,12 @@ def running_scheduler(
     """
     from distributed import Client
 
-    told = folder / "scheduler.json"
+    reported = folder / "scheduler.json"
     with ExitStack() as stack:
-        scheduler = stack.enter_context(_process("scheduler", "--port", "0", "--scheduler-file", told, folder=folder))
-        address = _await_address(told, scheduler)
+        scheduler = stack.enter_context(
+            _process("scheduler", "--port", "0", "--scheduler-file", reported, folder=folder)
+        )
+        address = _await_address(reported, scheduler)
         options = ("--nthreads", "1", "--local-directory", folder, "--no-dashboard", address)
         nannies = tuple(
             stack.enter_context(_process("worker", *options, folder=folder, cwd=cwd, environment=environment))
@@ -101,10 +103,10 @@ def _keeps_semaphores(process: psutil.Process) -> bool:
     return False
 
 
-def _await_address(told: Path, scheduler: subprocess.Popen[bytes]) -> str:
+def _await_address(reported: Path, scheduler: subprocess.Popen[bytes]) -> str:
     deadline = time.monotonic() + _LIMIT_S
     while time.monotonic() < deadline:
-        if told.exists() and (text := told.read_text()):
+        if reported.exists() and (text := reported.read_text()):
             return str(json.loads(text)["address"])
         assert scheduler.poll() is None, "the scheduler ended"
         time.sleep(0.05)

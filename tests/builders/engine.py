@@ -25,7 +25,7 @@ from tests.fakes.github_api import TOKEN
 WORKFLOWS: Final = Path(__file__).parents[2] / ".github" / "workflows"
 REPOSITORY: Final = "arm-makers/arm"
 OURS: Final = "OWNER/pytest-ldos"
-"""How the examples name this repository."""
+"""Name of this repository in the examples."""
 
 FOLDER: Final = "WORKFLOW_ACTIONS"
 """Variable that names the folder of actions; nothing of them is part of this repository."""
@@ -34,7 +34,7 @@ ACT: Final = "github.com/nektos/act@v0.2.89"
 _NAMES: Final = ("actions/checkout", "actions/upload-artifact", "actions/download-artifact")
 _PINNED: Final = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40}) # v([\d.]+)")
 _VARIABLES: Final = {"LDOS_PAGES": "true", "LDOS_MAINTAINERS": '["maintainer"]'}
-"""Of the repository."""
+"""The repository's variables."""
 
 _LIMIT_S: Final = 300
 _PATIENCE_S: Final = "5"
@@ -95,7 +95,7 @@ class Event:
 
     Attributes:
         ref: that the workflow is taken from.
-        payload: what GitHub tells of it.
+        payload: GitHub's description of it.
     """
 
     name: str
@@ -212,7 +212,7 @@ def _results(output: str) -> dict[str, list[str]]:
 
 
 def _messages(output: str) -> str:
-    """What was printed, for people."""
+    """The output, for readers."""
     entries = ((_entry(line), line) for line in output.splitlines())
     return "\n".join(str(entry.get("msg", line)).rstrip() for entry, line in entries)
 

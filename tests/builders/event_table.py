@@ -51,14 +51,14 @@ class Row:
     Attributes:
         event, who, where: for the table.
         started: what GitHub sends.
-        said: what is written on the commit; empty where the workflow's program decides that.
+        status_text: written on the commit; empty if the workflow's program decides that.
     """
 
     event: str
     who: str
     where: str
     started: Started
-    said: str = ""
+    status_text: str = ""
 
 
 MAINTAINER, WRITER, STRANGER = "maintainer", "writer", "stranger"
@@ -119,9 +119,9 @@ def render_table() -> str:
 
 
 def _status(row: Row) -> str:
-    """What the workflow's program writes."""
-    if row.said:
-        return row.said
+    """Output of the workflow's program."""
+    if row.status_text:
+        return row.status_text
     with running(FakeGitHub()) as github, tempfile.TemporaryDirectory() as folder:
         payload = row.started.payload
         github.open(13, HEAD, BASE_SHA, fork=_is_of_fork(payload))
@@ -173,7 +173,7 @@ def _decide(started: Started, url: str, output: Path) -> None:
 
 
 def _machine(started: Started, *, is_asked: bool) -> Iterator[str]:
-    """What the hook does, by kind of repository."""
+    """Decisions of the hook, by kind of repository."""
     bare = started.changed(GITHUB_REF_PROTECTED="false")
     by_word = re.sub(r'(?m)^(event = "(?!merge_group)\w+")$', r"\1\nunprotected = true", ALLOW_LIST)
     by_word = re.sub(r"\[\[allow\]\]\n(?:(?!\[\[).*\n)*?own_commit = true\n(?:inputs.*\n)?", "", by_word)

@@ -15,6 +15,7 @@ from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.campaign.commit_search import CommitResult
 from pytest_ldos.campaign.selftest import SelfTestResult
+from pytest_ldos.cli.setup import render_diagnosis, render_diagnosis_json
 from pytest_ldos.doctor.changes import error, ok, warning
 from pytest_ldos.fleet.traces import GoalValue, Outcome, Status, TraceSummary
 from pytest_ldos.instruments.study import Study
@@ -39,7 +40,6 @@ from pytest_ldos.show.report.calibration import (
     render_self_test,
     render_self_test_json,
 )
-from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
 from pytest_ldos.show.report.document import Document
 from pytest_ldos.show.report.drawings import draw_difference, draw_flame
 from pytest_ldos.show.report.flame import render_flame, render_flame_difference, render_profile
@@ -63,7 +63,7 @@ from tests.unit.show.report.test_calibration_report import RESULT as CALIBRATED
 from tests.unit.show.report.test_calibration_report import TESTED
 
 Say = Callable[[str], str]
-"""What somebody calls what we call so."""
+"""A foreign name for one of this project's."""
 
 WIDTH = 80
 COLORED: Mapping[str, Any] = {"width": WIDTH, "color": True}
@@ -96,8 +96,8 @@ def reports(say: Say) -> Any:
 
 
 def trends(say: Say) -> Any:
-    told = spoken(_trend(), say)
-    return [(told, told.commits)]
+    reported = spoken(_trend(), say)
+    return [(reported, reported.commits)]
 
 
 @cache
@@ -128,7 +128,7 @@ def flow_of(say: Say) -> FlowGraph:
 
 
 def _in_a_trace(say: Say) -> Say:
-    """What a decoder makes of it."""
+    """The decoded name."""
     return lambda text: say(text).encode("utf-8", "replace").decode()
 
 
@@ -188,17 +188,19 @@ def _sweep() -> SweepReport:
 def broken(say: Say) -> BreakingResult:
     found = breaking_result()
     named = dataclasses.replace(found.plan, address=say(found.plan.address))
-    told = {name: spoken(getattr(found, name), say) for name in ("levels", "cause", "notes")}
+    reported = {name: spoken(getattr(found, name), say) for name in ("levels", "cause", "notes")}
     template = spoken(found.template, say, ours=frozenset({"spec", "metrics", "trials"}))
-    return dataclasses.replace(found, plan=named, limit=say("limit"), stopped=say("stopped"), template=template, **told)
+    return dataclasses.replace(
+        found, plan=named, limit=say("limit"), stopped=say("stopped"), template=template, **reported
+    )
 
 
 def bisected(say: Say) -> CommitResult:
     found = _bisected()
     fields = ("good", "bad", "suspects", "visited", "skipped", "why", "explanation")
-    told = {name: spoken(getattr(found, name), say) for name in fields}
+    reported = {name: spoken(getattr(found, name), say) for name in fields}
     template = spoken(found.template, say, ours=frozenset({"spec", "metrics", "trials"}))
-    return dataclasses.replace(found, template=template, **told)
+    return dataclasses.replace(found, template=template, **reported)
 
 
 @cache
@@ -212,8 +214,8 @@ def badge(say: Say) -> Badge:
 
 
 def tested(say: Say) -> SelfTestResult:
-    told = spoken(TESTED, say, ours=frozenset({"fault", "base"}))
-    return dataclasses.replace(told, base=noisy_set(1, name=say("baseline")))
+    reported = spoken(TESTED, say, ours=frozenset({"fault", "base"}))
+    return dataclasses.replace(reported, base=noisy_set(1, name=say("baseline")))
 
 
 def found_by_instrument(say: Say) -> Study:

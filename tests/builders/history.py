@@ -30,7 +30,7 @@ def run_of(number: int, *, seed: int | None = None, **changes) -> TrialSet:
     return noisy_set(number if seed is None else seed, **{"n": 6, **plain, **changes})
 
 
-def in_turns(number: int, role: Role) -> TrialSet:
+def interleaved_set(number: int, role: Role) -> TrialSet:
     """Thirty trials as a session makes them: six pairs of blocks, so that either version is first in three."""
     numbers = {i: block.number for block in first_blocks(30, size=5) if block.role is role for i in block.trials}
     trials = run_of(number, n=30, session="s")

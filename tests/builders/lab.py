@@ -80,7 +80,7 @@ class LabMachine:
 
     @property
     def calls(self) -> list[str]:
-        """What was called, that could change a system; one line each."""
+        """Calls that could change a system, one per line."""
         file = self.fakes / "calls"
         return file.read_text().splitlines() if file.exists() else []
 
@@ -179,7 +179,7 @@ def _add(fakes: Path, name: str, script: str, *, is_noted: bool) -> None:
 
 
 def pack_runner(machine: LabMachine) -> str:
-    """What curl fetches next: an archive of a runner; returns its digest."""
+    """Sets the archive of a runner that curl fetches next; returns its digest."""
     folder = machine.fakes / "package"
     add_program(folder, "run.sh", "true")
     add_program(folder / "bin", "Runner.Listener", "true")

@@ -10,7 +10,7 @@ from tests.builders.ctf import Array, Event, Int, Packet, Record, Seq, Text, Tra
 BEGIN_AT, END_AT, NUMBER_AT = 24, 32, 56
 """Bytes of a packet at which `TraceBuilder` writes its two timestamps and its number."""
 PERIOD_NS = 1 << 32
-"""Packets are this far apart: the low half of the clock, which events carry, is that of the first."""
+"""Interval between packets: the low half of the clock, which events have, is that of the first."""
 
 START = Event("app:start", 1, {"_handle": Int(64), "_flag": Int(32, signed=True)})
 SAID = Event("app:said", 2, {"_text": Text(), "__n": Int(8), "_list": Seq(Int(16), "__n")})

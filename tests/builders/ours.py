@@ -1,4 +1,4 @@
-"""Processes of this test run, told from those that others run on the same machine."""
+"""Processes of this test run, distinguished from others on the same machine."""
 
 from __future__ import annotations
 

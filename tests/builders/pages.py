@@ -75,7 +75,7 @@ class Block:
 
 @dataclass
 class Session:
-    """What runs in one folder, in the order of the page; a `place` is empty where the page does not say it."""
+    """Blocks that run in one folder, in the order of the page; `place` is empty if the page names none."""
 
     page: str
     place: str

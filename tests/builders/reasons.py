@@ -13,6 +13,7 @@ from pytest_ldos.judge.baseline.key import (
     OtherHost,
     OtherHostClasses,
     OtherLoads,
+    OtherProblems,
     OtherScenario,
 )
 from pytest_ldos.judge.gate import reasons as why
@@ -131,6 +132,10 @@ REASONS = [
     (
         OtherLoads(FILE, (LoadDifference("dds_flood.rate_hz", 2000.0, 1000.0), LoadDifference("cpu", None, {}))),
         "baseline.json was measured under other loads: dds_flood.rate_hz is 2000 here, 1000 there, cpu only there (record it again: --ldos-update-baseline)",
+    ),
+    (
+        OtherProblems(FILE, ("shelf changed", *(f"{number} is new" for number in range(9)))),
+        "baseline.json has plans of other problems: shelf changed, 0 is new, 1 is new, 2 is new, 3 is new, 4 is new, 5 is new, 6 is new, … (record it again: --ldos-update-baseline)",
     ),
     (why.NotConfirmed(("T1", "T4")), "T1, T4 looked worse than the stored baseline; interleaved with the baseline's commit, "
      "this was neither confirmed nor ruled out: allow more time or trials (--ldos-confirm, --ldos-max-trials)"),

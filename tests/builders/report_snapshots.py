@@ -1,4 +1,4 @@
-"""What people read of one result, as files to compare with; ``python -m tests.builders.report_snapshots`` writes them."""
+"""Reports of one result as files to compare with; ``python -m tests.builders.report_snapshots`` writes them."""
 
 from __future__ import annotations
 

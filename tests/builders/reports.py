@@ -18,6 +18,7 @@ from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.document import (
     Additions,
     CalibrationReport,
+    CaseReport,
     Change,
     Difference,
     DifferenceKind,
@@ -119,6 +120,12 @@ def segment(name: str, change_ns: float, *, share: float = 0.0, certain: bool = 
     )
 
 
+def case(name: str, changed: Change, **changes: Any) -> CaseReport:
+    numbers: dict[str, Any] = {"trials": 10, "successes": 9, "base_trials": 10, "base_successes": 10}
+    medians: dict[str, Any] = {"median": 14.0, "low": 13.0, "high": None, "base_median": 10.0, **changes}
+    return CaseReport(name=name, change=changed, stage="planning stage: search", **numbers, **medians)
+
+
 def version(label: str, **changes: Any) -> Version:
     plain = Version(
         label=label,
@@ -144,7 +151,13 @@ def metrics() -> tuple[MetricReport, ...]:
     common: dict[str, Any] = {"unit": "ms", "base": base, "head": head}
     return (
         MetricReport(
-            name="T1", title="planning latency", verdict=Verdict.REGRESSED, change=change(1.4, 1.3, 1.5), **common
+            name="T1",
+            title="planning latency",
+            verdict=Verdict.REGRESSED,
+            change=change(1.4, 1.3, 1.5),
+            cases=(case("shelf", change(None, 1.2, None), median=None), case("table", change(0.9, None, 1.1))),
+            suite=change(1.3, 1.2, 1.4),
+            **common,
         ),
         MetricReport(
             name="T3",
@@ -219,6 +232,7 @@ def full_section(**changes: Any) -> Section:
         ),
         notes=("trace: /somewhere",),
         test=Place(file="tests/scenarios/test_msg_load.py", line=12),
+        is_suite=True,
     )
     return dataclasses.replace(plain, **changes)
 

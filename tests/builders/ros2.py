@@ -60,7 +60,7 @@ class Recording:
     skew_ns: dict[str, int] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     moment: int = 1
-    """When the next init event is written that has no time of its own."""
+    """Time of the next init event without its own time."""
 
     def emit(
         self,
@@ -89,7 +89,7 @@ class Recording:
         without: Collection[str] = (),
         address_bits: int = 64,
     ) -> DecodedTrace:
-        """What a reader would get: only some `events`, `without` some fields or contexts."""
+        """The trace as read: only some `events`, `without` some fields or contexts."""
         hosts = sorted({row.host for row in self.rows}) or [HOST]
         grouped: dict[str, list[Row]] = {}
         for row in sorted(self.rows, key=lambda row: row.time_ns):
@@ -145,7 +145,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Entity:
-    """What has addresses in a process. Others than `handle` lie at fixed distances behind it."""
+    """An object with addresses in a process. Others than `handle` are at fixed offsets after it."""
 
     process: Process
     handle: int
@@ -302,7 +302,7 @@ def _added(entity: Entity, symbol: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 @dataclass
 class Thread:
-    """What one thread does, at its own `now`."""
+    """Events of one thread, at its own `now`."""
 
     process: Process
     tid: int

@@ -78,7 +78,7 @@ lock = "LOCK"
 
 @dataclass(frozen=True)
 class Started:
-    """What a job-started hook finds."""
+    """Environment and payload of a job-started hook."""
 
     variables: Mapping[str, str]
     payload: Mapping[str, Any]
@@ -128,7 +128,7 @@ def _variables(event: str, ref: str, **changes: str) -> dict[str, str]:
 
 
 def _asked(event: str, sender: str, **changes: str) -> dict[str, str]:
-    """Variables of the default branch's workflow that somebody's action started."""
+    """Variables of the default branch's workflow that a user's action started."""
     who = {"GITHUB_ACTOR": sender, "GITHUB_TRIGGERING_ACTOR": sender}
     workflow = {"GITHUB_WORKFLOW": "Gate on request", "GITHUB_WORKFLOW_REF": f"{REPOSITORY}/{ASKED}@{MAIN}"}
     return _variables(event, MAIN, **who, **workflow, **changes)
@@ -263,7 +263,7 @@ def _pull_request(author: str, *, of_fork: bool) -> dict[str, Any]:
 
 
 def fork_pull_request() -> Started:
-    """Of a stranger, whose branch has a workflow of its own."""
+    """A pull request of an unknown user, whose branch has its own workflow."""
     payload = {
         "action": "opened",
         "number": 13,
@@ -309,7 +309,7 @@ _OF_ACTION: dict[str, dict[str, Any]] = {
 
 
 def maintainers_word(body: str = f"/ldos {HEAD}", *, sender: str = "maintainer", action: str = "created") -> Started:
-    """A comment below a stranger's pull request, which started the default branch's workflow."""
+    """A comment on an unknown user's pull request, which started the default branch's workflow."""
     written = "2026-05-15T15:20:21Z"
     comment = {
         "id": 492700400,
@@ -342,7 +342,7 @@ def maintainers_word(body: str = f"/ldos {HEAD}", *, sender: str = "maintainer",
 
 
 def workflow_run() -> Started:
-    """After a stranger's pull request: of the main branch, with its rights, and by nothing but its name to be told."""
+    """After an untrusted pull request: of the main branch, with its rights, recognisable only by its name."""
     run = {"id": 99, "name": "Check", "event": "pull_request", "head_branch": "steal", "head_sha": BASE_SHA}
     payload = {
         "action": "completed",

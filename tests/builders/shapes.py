@@ -52,7 +52,7 @@ PARTS = (
 
 
 def parts(begin: int, end: int, *times: int) -> bytes:
-    """A packet that tells 32 bits of its times, and 16 of those of its events."""
+    """A packet with 32 bits of its times, and 16 of its events' times."""
     events = b"".join(struct.pack("<HB", time, value) for value, time in enumerate(times))
     return packet(struct.pack("<II", begin, end), events, size=40)
 
@@ -89,7 +89,7 @@ SHAPES = {
         ticks((7_000_000_105, 1), (7_000_000_205, 2), (11_000_000_005, 3)),
         "c",
     ),
-    "a clock that nobody uses": Shape(
+    "an unused clock": Shape(
         HEAD % "" + "clock { name = c; freq = 1000000000; };\n" + TICK, {"s": b"\1"}, ticks((0, 1))
     ),
     "before the epoch": Shape(

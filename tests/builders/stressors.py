@@ -1,4 +1,4 @@
-"""What tests of loads look for and wait for."""
+"""Processes and conditions that tests of loads look for and wait for."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def is_gone(pid: int) -> bool:
 
 
 def is_in_memory(folder: Path) -> bool:
-    """Whether what is written there reaches no storage."""
+    """True if files there do not reach storage."""
     mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
     nearest = next(each for each in (folder, *folder.parents) if each in mounts)
     return mounts[nearest] in ("tmpfs", "ramfs")

@@ -17,7 +17,7 @@ FLOOD = {"kind": "dds_flood", "seconds": 5.0, "shortfall": "", "summary": "DDS f
 
 
 def grid(over: Mapping[str, Any] | None = None, *, name: str = "msg_load", **spec: Any) -> Grid:
-    """Two rates on one and two CPUs unless said otherwise."""
+    """Two rates on one and two CPUs by default."""
     axes = over or {"dds_flood.rate": [500, 1000], "cpu_limit.cpus": [1, 2]}
     base = ScenarioSpec(name=name, **{"trials": 4, **spec})
     return Grid(base=base, axes=tuple(Axis.of(address, values) for address, values in axes.items()))

@@ -94,7 +94,7 @@ def _(field: Variant, name: str) -> str:
 
 
 class TracerBuilder(TraceBuilder):
-    """What the tracers have in common: packets of at most a page, types by name, one blank line after a block."""
+    """Common metadata of the tracers: packets of at most a page, types by name, one blank line after a block."""
 
     comment = ""
     clock_name = '"monotonic"'

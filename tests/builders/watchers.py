@@ -1,4 +1,4 @@
-"""Whether perf and strace can watch here, asked once: perf takes a second to answer."""
+"""Availability of perf and strace, checked once because perf takes a second to answer."""
 
 from __future__ import annotations
 

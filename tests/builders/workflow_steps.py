@@ -16,7 +16,7 @@ class Step:
 
     Attributes:
         where: file and name of the step.
-        shell: ``bash``, as where nothing is said, or ``sh``.
+        shell: ``bash``, the default, or ``sh``.
         environment: of workflow, job and step, with expressions as they are written.
     """
 

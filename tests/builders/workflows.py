@@ -1,7 +1,7 @@
-"""What events can start a job of a GitHub workflow, and on which machines it can then run.
+"""Events that can start a job of a GitHub workflow, and machines on which it can then run.
 
 Conditions (``if:``) and labels are no boundary, so conditions are not looked at: a job that can be reached but for its
-condition is reached. What cannot be told (an expression, a workflow of another repository) may be any machine.
+condition is reached. An unknown value (an expression, a workflow of another repository) may be any machine.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DECIDED: Final = "${{ needs.decide.outputs.commit }}"
 _DECIDES: Final = "python3 -I .ci/results decide "
 _CALLED: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/request\.yml@[0-9a-f]{40}")
 _HOSTED_CALL: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/(?:verdict|sweep)\.yml@[0-9a-f]{40}")
-"""What others are to copy, and has no job of the lab's."""
+"""Workflows to copy, without jobs of the lab."""
 
 _LOCAL: Final = re.compile(r"[.$]/(\.github/workflows/[^@]+)")
 
@@ -133,7 +133,7 @@ def dispatchers(workflows: Mapping[str, Mapping[str, Any]]) -> set[tuple[str, st
 
 
 def _can_dispatch(permissions: Any) -> bool:
-    """Where nothing is said, the repository's settings decide: GitHub's own default has no right to write."""
+    """By default, the repository's settings decide: GitHub's own default has no right to write."""
     return permissions == "write-all" or (isinstance(permissions, dict) and permissions.get("actions") == "write")
 
 
@@ -230,7 +230,7 @@ def _labels(job: Mapping[str, Any], start: Start) -> Iterator[str]:
 
 
 def _cells(job: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """What a job's matrix can give its expressions; unknown where it is one itself."""
+    """Values of a job's matrix for its expressions; unknown if the matrix is an expression."""
     matrix = (job.get("strategy") or {}).get("matrix", {})
     if not isinstance(matrix, dict):
         return [{}]
@@ -251,7 +251,7 @@ def _in_cell(text: str, cell: Mapping[str, Any]) -> str:
 
 
 def _why_not(start: Start, job: Mapping[str, Any]) -> str:
-    """Why the lab's machine must not take a job that begins so; empty where it may."""
+    """The reason why the lab's machine must refuse a job with this start; empty if it may run."""
     if start.event in ASKED and (start.is_decided or _CALLED.fullmatch(str(job.get("uses", "")))):
         kinds = {*((start.settings or {}).get("types") or ["any"])}
         return "" if kinds <= ASKED[start.event] else f"can be started by {start.event}, of any kind"
@@ -270,6 +270,6 @@ def _why_not(start: Start, job: Mapping[str, Any]) -> str:
 
 
 def _is_protected(branches: Any) -> bool:
-    """Whether only protected branches are named, each whole."""
+    """True if only protected branches are named, each in full."""
     named = [branches] if isinstance(branches, str) else branches or []
     return bool(named) and {*named} <= PROTECTED

@@ -1,4 +1,4 @@
-"""What stands on README, tutorials and how-to pages: commands and settings exist, and sessions run as they are shown."""
+"""README, tutorials and how-to pages: commands and settings exist, and sessions run as shown."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def unknown_to_pytest(words: list[str]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("block", blocks("python"))
-def test_python_is_python_and_its_names_exist(block):
+def test_python_examples_parse_and_their_names_exist(block):
     tree = ast.parse(block.text)
     used = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
     assert [node.attr for node in used if node.value.id == "api" and not hasattr(api, node.attr)] == []
 
 
 @pytest.mark.parametrize("block", blocks("toml"))
-def test_settings_are_settings(block, tmp_path):
+def test_example_settings_are_valid(block, tmp_path):
     tomllib.loads(block.text)
     if "tool.ldos" in block.text:
         (tmp_path / "pyproject.toml").write_text(block.text, "utf-8")
@@ -117,7 +117,7 @@ def test_settings_are_settings(block, tmp_path):
 
 
 @pytest.mark.parametrize("block", blocks("json"))
-def test_json_of_a_topology_is_one(block):
+def test_example_topologies_are_valid(block):
     from pytest_ldos.robot.topology.model import decode_topology
 
     if '"nodes"' in block.text:
@@ -128,7 +128,7 @@ PAGES = sorted({each.page for each in SESSIONS} | {"README.md", "docs/tutorials/
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_to_files_lead_to_some(page):
+def test_links_lead_to_existing_files(page):
     """Those of a checkout that has the site; another has its own pages alone."""
     text = (ROOT / page).read_text("utf-8")
     links = re.findall(r"(?:\]\(|src(?:set)?=\")(?!https?:|#)([^)#\"\s]+)", text)
@@ -140,7 +140,7 @@ def test_links_to_files_lead_to_some(page):
     assert missing == set()
 
 
-def test_every_mark_that_pages_choose_by_is_known():
+def test_marks_in_pytest_commands_are_known():
     """``pytest -m NAME``: of this project's scenarios or instruments, or of one that a page declares."""
     declared = {
         name for each in BLOCKS.values() for name in re.findall(r"tool\.ldos\.scenarios\.\"?([\w+]+)", each.text)
@@ -175,7 +175,7 @@ def quick_sessions() -> list:
 
 
 @pytest.mark.parametrize("session", quick_sessions())
-def test_what_takes_seconds_runs_as_shown(session, tmp_path):
+def test_commands_of_seconds_run_as_shown(session, tmp_path):
     run(session, tmp_path, with_minutes=False, timeout_s=QUICK_S)
 
 
@@ -185,7 +185,7 @@ def test_what_takes_seconds_runs_as_shown(session, tmp_path):
     "session",
     [each for each in sessions(with_minutes=True) if any(MINUTES in block.marks for block in each.values[0].blocks)],
 )
-def test_what_takes_minutes_runs_as_shown(session, tmp_path):
+def test_commands_of_minutes_run_as_shown(session, tmp_path):
     run(session, tmp_path, with_minutes=True, timeout_s=WHOLE_S)
 
 
@@ -256,7 +256,7 @@ def lines_of(chosen: list[Block], folder: Path) -> Iterator[str]:
             yield "status=$?; printf '\\n\\x1e\\x1e%d\\n' $status"
 
 
-def test_what_does_not_run_here_is_counted(capsys):
+def test_commands_not_run_here_are_counted(capsys):
     """Every block with commands runs, or says why not."""
     counts = Counter()
     for session in SESSIONS:
@@ -297,7 +297,7 @@ def test_pages_are_parsed():
         "cd x && ldos sweep --ovr=1",
     ],
 )
-def test_what_does_not_exist_is_found(text):
+def test_nonexistent_commands_are_found(text):
     assert [unknown for words in simple_commands(text) for unknown in unknown_words(words)] != []
 
 
@@ -305,7 +305,7 @@ def session_of(text: str) -> Session:
     return parse_page("x.md", f"<!-- runs in: an empty folder -->\n{text}")[0]
 
 
-def test_a_session_goes_on_in_one_shell(tmp_path):
+def test_session_continues_in_one_shell(tmp_path):
     text = (
         "<!-- file: a/b -->\n```text\nx\n```\n<!-- append to: a/b -->\n```text\ny\n```\n"
         "```console\n$ cd a && word=z\n$ cat b; echo $word\nx\ny\nz\n$ false\n$ echo $?\n1\n```\n"
@@ -323,6 +323,6 @@ def test_a_session_goes_on_in_one_shell(tmp_path):
         ("$ exit 0\n$ true", r"assert 0 == 2"),
     ],
 )
-def test_what_no_longer_works_fails(tmp_path, text, says):
+def test_outdated_commands_fail(tmp_path, text, says):
     with pytest.raises(AssertionError, match=says):
         run(session_of(f"```console\n{text}\n```\n"), tmp_path, with_minutes=False, timeout_s=QUICK_S)

@@ -11,18 +11,18 @@ PICTURES = sorted(each for each in (ROOT / "docs/pictures").glob("*.*") if each.
 LARGEST_BYTES = 200_000
 
 
-def test_they_are_small():
+def test_pictures_are_small():
     assert len(PICTURES) >= 5
     assert {each.name: each.stat().st_size for each in PICTURES if each.stat().st_size > LARGEST_BYTES} == {}
 
 
-def test_each_is_on_a_page():
+def test_each_picture_is_on_a_page():
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     text = "".join(page.read_text("utf-8") for page in pages if "_build" not in page.parts)
     assert [each.name for each in PICTURES if f"pictures/{each.name}" not in text] == []
 
 
-def test_they_fetch_nothing():
+def test_pictures_load_nothing():
     drawn = [each for each in PICTURES if each.suffix == ".svg"]
     assert drawn
     assert [each.name for each in drawn if re.search(r"url\(\W*http", each.read_text("utf-8"))] == []

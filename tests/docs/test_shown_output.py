@@ -26,7 +26,7 @@ results: .ldos/runs/20261123-160418-0d5de7
         "…\n  T1  …  passed\nresults: …",
     ],
 )
-def test_shortened_and_with_other_numbers(shown):
+def test_shortened_output_with_other_numbers_matches(shown):
     assert differs(shown.splitlines(), CAME) == ""
 
 
@@ -42,5 +42,5 @@ def test_shortened_and_with_other_numbers(shown):
         ("…\nresults: …\n…\nstarting the stack", "starting the stack"),
     ],
 )
-def test_other_words_another_order_or_lines_that_nobody_left_out(shown, missing):
+def test_changed_reordered_or_unmarked_missing_lines_do_not_match(shown, missing):
     assert differs(shown.splitlines(), CAME) == missing

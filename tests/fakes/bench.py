@@ -1,4 +1,4 @@
-"""Sessions in turns on made-up stacks."""
+"""Interleaved sessions on fake stacks."""
 
 from __future__ import annotations
 

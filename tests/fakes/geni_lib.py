@@ -57,7 +57,7 @@ class Request:
 
 
 class Portal:
-    """What a profile is run with, and what it has asked for.
+    """Parameters and requests of a profile.
 
     Attributes:
         parameters: that it defines, by name.

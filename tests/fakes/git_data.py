@@ -33,7 +33,7 @@ class GitData:
         return self.branches[branch]
 
     def files(self, branch: str) -> dict[str, bytes]:
-        """What is on a branch."""
+        """Files of a branch."""
         tree = self.trees[self.commits[self.branches[branch]]["tree"]]
         return {path: self.blobs[blob] for path, (_, blob) in tree.items()}
 

@@ -28,7 +28,7 @@ _COMPARED: Final = re.compile(r"compare/([0-9a-f]{40})\.\.\.([0-9a-f]{40})")
 
 @dataclass
 class FakeGitHub:
-    """What it holds, what it was asked, and how it fails.
+    """State, requests and failures of the fake server.
 
     Attributes:
         comments: of the one pull request, in the order in which they were made.
@@ -141,7 +141,7 @@ class FakeGitHub:
         self.statuses.setdefault(commit, []).append(status)
 
     def _artifacts(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
-        """Of another run, as its list; each is fetched from an address of its own."""
+        """Artifacts of another run, as its list; each is fetched from its own address."""
         entries = [
             {"id": number, "name": name, "size_in_bytes": len(content), "expired": False, "workflow_run": {"id": 2}}
             for number, (name, content) in enumerate(self.artifacts.items(), 1)
@@ -166,7 +166,7 @@ class FakeGitHub:
         return 200, found
 
     def headers_of(self, status: int, path: str) -> dict[str, str]:
-        """What is sent with an answer beside its length and kind."""
+        """Further headers of a response, in addition to its length and type."""
         if status == 302:
             found = _ZIP.search(path)
             name = [*self.artifacts][int(found.group(1)) - 1] if found else ""
@@ -174,7 +174,7 @@ class FakeGitHub:
         return self.headers if status >= 400 else {}
 
     def failure(self, method: str, place: str) -> Any:
-        """How a request fails; ``None`` where it does not."""
+        """Failure of a request; ``None`` if it succeeds."""
         for where in (method, *(each for each in self.failures if f"{method} {place}".startswith(each))):
             found = self.failures.get(where)
             if isinstance(found, list):

@@ -38,7 +38,7 @@ class FakeFlood:
 
 
 def install_flood(monkeypatch: pytest.MonkeyPatch, rate_at: Callable[[LoadSite], float]) -> None:
-    """Floods reach what they are told for each site."""
+    """Floods that reach the given rate for each site."""
 
     @contextmanager
     def flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[FakeFlood]:

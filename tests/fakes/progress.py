@@ -1,4 +1,4 @@
-"""Progress of a measurement that nobody watches."""
+"""Progress of a measurement without output."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from unittest import mock
 
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.series import Moments
@@ -48,7 +49,7 @@ CONTEXT = {"_vpid": Int(32, signed=True), "_vtid": Int(32, signed=True)}
 
 @dataclass(frozen=True)
 class Motion:
-    """How one made-up motion goes.
+    """Course of one simulated motion.
 
     Attributes:
         settle_ms: from the end of the plan to the result (T2x).
@@ -87,7 +88,7 @@ def noisy(
 
 
 def version_of(script: Script) -> str:
-    """What tells the sources of a made-up stack from another's."""
+    """Digest of the sources of a fake stack."""
     code = getattr(script, "__code__", None)
     source = (code.co_code.hex(), repr(code.co_consts)) if code else repr(script)
     return str(getattr(script, "version", None) or hashlib.sha256(repr(source).encode()).hexdigest()[:8])
@@ -272,10 +273,23 @@ class FakeStack:
 
 
 class Undisturbed(InterferenceMeter):
-    """Measures no time, so that no trial is made again for others' sake."""
+    """Reads no processes, which takes longer than these trials, and measures no time: no trial is disturbed."""
+
+    def __init__(self) -> None:
+        self.own_pids = {os.getpid()}
 
     def measure(self) -> Interference:
-        return replace(super().measure(), seconds=0.0)
+        return Interference(seconds=0.0, cpus=2, others_s=0.0)
+
+    lap = measure
+
+
+def undisturbed() -> AbstractContextManager[object]:
+    """Trials have this meter, unless a test has chosen another one."""
+    from pytest_ldos.measure.trial import conduct
+
+    chosen = vars(conduct)["InterferenceMeter"]
+    return mock.patch.object(conduct, "InterferenceMeter", Undisturbed if chosen is InterferenceMeter else chosen)
 
 
 @contextmanager
@@ -289,15 +303,23 @@ def open_fake_rig(
     base: Script | None = None,
     discarded: int = 0,
     motion_s: float = 0.0,
+    is_disturbed: bool = False,
 ) -> Iterator[Rig]:
-    """Another installation than ours follows the script `base`, if there is one; motions last for `motion_s`."""
+    """Another installation than ours follows the script `base`, if there is one; motions last for `motion_s`.
+
+    Other processes disturb it only if motions last, or if it `is_disturbed`.
+    """
     recorder = FakeRecorder(folder.trace, discarded=discarded)
     recorder.start()
     chosen = script if base is None or installation.is_ours else base
     try:
         stack = FakeStack(recorder, chosen, motion_s=motion_s)
         stack.info = replace(stack.info, versions={"fake": version_of(chosen)})
-        yield Rig(stack, spec, recorder, folder)
+        if motion_s or is_disturbed:
+            yield Rig(stack, spec, recorder, folder)
+            return
+        with undisturbed():
+            yield Rig(stack, spec, recorder, folder, surroundings=Undisturbed())
     finally:
         recorder.stop()
 
@@ -309,8 +331,9 @@ def install(script: Script = TYPICAL, *, base: Script | None = None, discarded: 
     """
     import functools
 
-    from pytest_ldos.measure.trial import conduct, rig
+    from pytest_ldos.host import interference
+    from pytest_ldos.measure.trial import rig
 
     if not motion_s:
-        conduct.InterferenceMeter = Undisturbed  # type: ignore[attr-defined]
+        vars(interference)["InterferenceMeter"] = Undisturbed
     rig.open_rig = functools.partial(open_fake_rig, script=script, base=base, discarded=discarded, motion_s=motion_s)

@@ -4,7 +4,7 @@
 
 Kept as recorded, with times, CPUs, processes and threads: init events of nodes, publishers, services and clients;
 all markers; messages of actions; joint states, the clock, control cycles and simulator steps from 50 ms before a
-goal to 50 ms behind it. Everything else is left out, and what is kept is encoded anew.
+goal to 50 ms behind it. Everything else is left out, and the kept events are encoded again.
 """
 
 from __future__ import annotations

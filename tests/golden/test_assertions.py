@@ -42,7 +42,7 @@ def message_of(assertion, *arguments, **settings) -> str:
     return str(failure.value)
 
 
-def test_what_was_published_is_found(model):
+def test_published_message_is_found(model):
     found = assert_published(model("talker_listener"), "/chatter", node="/talker", at_least=100, at_most=100)
     assert set(found["node_name"]) == {"/talker"}
     assert found["time_ns"].is_sorted()
@@ -52,12 +52,12 @@ def test_what_was_published_is_found(model):
     assert_received(model("talker_listener_fastdds"), "/chatter", node="/listener", at_least=99, at_most=99)
 
 
-def test_what_was_received_is_found(model):
+def test_received_message_is_found(model):
     assert len(assert_received(model("talker_listener"), "/chatter", node="/listener", at_least=100)) == 100
     assert len(assert_received(model("intra_process"), "/ip_out", node="/ip_sink")) == 80
 
 
-def test_only_what_lies_in_the_window_counts(model):
+def test_only_events_in_the_window_count(model):
     observed = model("intra_process")
     first = int(assert_published(observed, "/ip_in")["time_ns"][0])
     assert len(assert_published(observed, "/ip_in", within=(first, first + 100_000_000), at_least=3, at_most=3)) == 3
@@ -73,7 +73,7 @@ def test_only_what_lies_in_the_window_counts(model):
         ({"symbol": "ParameterEvent"}, 10),
     ],
 )
-def test_a_callback_is_named_in_many_ways(model, settings, count):
+def test_callback_is_found_by_any_of_its_names(model, settings, count):
     assert len(assert_callback_ran(model("talker_listener"), at_least=count, at_most=count, **settings)) == count
 
 
@@ -120,7 +120,7 @@ def test_messages_flow_along_a_path(model):
     assert assert_flow(observed, path, missed_at_most=50).missed == 50
 
 
-def test_links_can_be_declared_where_they_are_not_annotated(model):
+def test_links_can_be_declared_instead_of_annotated(model):
     observed = model("pipeline_single")
     link = api.LinkSpec(
         rule=api.LinkRule.PERIODIC_ASYNC, node="/async_cache", inputs=("/src_b",), outputs=("/async_out",)
@@ -233,11 +233,11 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("assertion", "arguments", "settings", "message"), COUNTS)
-def test_a_failure_says_what_was_found_instead(model, assertion, arguments, settings, message):
+def test_failure_shows_what_was_found_instead(model, assertion, arguments, settings, message):
     assert message_of(assertion, model("talker_listener"), *arguments, **settings) == message
 
 
-def test_what_lies_outside_the_window_is_counted_too(model):
+def test_events_outside_the_window_are_counted_in_the_message(model):
     observed = model("intra_process")
     first = int(assert_published(observed, "/ip_in")["time_ns"][0])
     message = message_of(assert_published, observed, "/ip_in", within=(first, first + 100_000_000), at_least=5)
@@ -276,7 +276,7 @@ EVENTS = [
 
 
 @pytest.mark.parametrize(("arguments", "settings", "message"), EVENTS)
-def test_events_that_are_missing_are_told(trace, arguments, settings, message):
+def test_missing_events_are_reported(trace, arguments, settings, message):
     assert message_of(assert_event, trace("talker_listener"), *arguments, **settings) == message
 
 
@@ -292,7 +292,7 @@ def test_a_wrong_order_shows_all_with_their_times(model):
     )
 
 
-def test_what_is_to_be_ordered_must_have_happened(model):
+def test_events_to_be_ordered_must_have_occurred(model):
     message = message_of(assert_order, model("talker_listener"), received("/chatter"), published("/chatter").nth(150))
     assert message == (
         "expected the publication on /chatter, number 151, but found 100 of them\n"
@@ -376,12 +376,12 @@ def test_python_nodes_record_no_callbacks(model):
         (lambda seen: assert_flow(seen, "/chatter"), "is one name"),
     ],
 )
-def test_what_makes_no_sense_is_an_error_not_a_failure(model, ask, reason):
+def test_invalid_assertion_is_an_error_not_a_failure(model, ask, reason):
     with pytest.raises(ConfigurationError, match=reason):
         ask(model("talker_listener"))
 
 
-def test_pytest_shows_the_line_of_the_test_and_nothing_of_ours(pytester, golden, monkeypatch):
+def test_pytest_shows_only_the_tests_line(pytester, golden, monkeypatch):
     pytester.makepyfile(
         f"""
         from pytest_ldos import api

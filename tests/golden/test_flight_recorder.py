@@ -1,4 +1,4 @@
-"""A flight recorder's snapshot: what is said of it is what the application logged, in the time that is whole.
+"""A flight recorder's snapshot agrees with the application's log within complete spans.
 
 `flight_recorder` was recorded in overwrite mode. A talker and a listener moved from one CPU to the other every few
 messages, while a third process filled the ring of CPU 1: of its ring less than a second is left, of the other all.
@@ -76,18 +76,18 @@ def test_the_rate_is_that_of_the_log(flow, truth):
     assert rates == pytest.approx([true_rate(truth, whole(flow))] * len(rates), rel=0.02)
 
 
-def test_no_message_is_lost_that_was_received(flow, truth):
+def test_received_messages_are_not_lost(flow, truth):
     assert truth["time_ns_received"].null_count() <= 1, "the listener had all but perhaps the last one"
     assert summarize_topics(flow)["lost"].to_list() == [0]
     assert summarize_connections(flow)["lost"].drop_nulls().sum() == 0
 
 
-def test_periods_are_those_of_messages_that_follow_each_other(flow, truth):
+def test_periods_are_between_consecutive_messages(flow, truth):
     (period_ns,) = classify_receptions(flow)["period_ns"]
     assert period_ns == pytest.approx(truth["time_ns"].diff().median(), rel=0.01)
 
 
-def test_threads_have_states_where_they_are_known(flow):
+def test_thread_states_are_known_within_complete_spans(flow):
     span = whole(flow)
     states = executor_states(flow.model)
     assert states["begin_ns"].min() >= span[0]
@@ -109,7 +109,7 @@ def test_no_callback_lasts_from_one_run_to_the_next(flow):
     assert summarize_callbacks(flow)["max_ns"].max() < 30_000_000
 
 
-def test_the_summary_shows_what_is_missing_and_what_is_whole(flow):
+def test_summary_shows_missing_and_complete_spans(flow):
     analysis = Analysis(name="snapshot", flow=flow, paths=(), goals={}, metrics=())
     text = " ".join(str(render_analysis(analysis, Format.TERMINAL, width=1000)).split())
     assert "no event of the trace is missing" not in text
@@ -119,18 +119,18 @@ def test_the_summary_shows_what_is_missing_and_what_is_whole(flow):
     assert f"whole: {begin:.3f} s to {end:.3f} s of {(last_ns - first_ns) / 1e9:.3f} s" in text
 
 
-def test_an_assertion_that_fails_names_what_is_missing(flow):
+def test_failed_assertion_names_missing_events(flow):
     with pytest.raises(AssertionError, match="9 packets before the first one of a stream"):
         assert_published(flow, TOPIC, at_least=100)
 
 
-def test_values_of_a_time_that_is_not_whole_are_refused(flow):
+def test_values_of_an_incomplete_span_are_refused(flow):
     stats, (begin_ns, end_ns) = flow.model.stats, whole(flow)
     assert [each.packets for each in stats.gaps_within(begin_ns - 1, end_ns)] == [9]
     assert stats.gaps_within(begin_ns + 1, end_ns) == []
 
 
-def test_a_message_is_lost_if_it_was_not_taken_in_a_time_that_is_whole(flow):
+def test_message_is_lost_only_within_a_complete_span(flow):
     """Without one reception of that time, one message is lost; without one from before, none."""
     takes, (begin_ns, _) = flow.model.takes, whole(flow)
     for is_known, lost in ((takes["time_ns"] > begin_ns, 1), (takes["time_ns"] < begin_ns, 0)):

@@ -58,7 +58,7 @@ BY_PROBES = {"T3": CONTROL_PROBE.name, "T5": SIMULATOR_PROBE.name}
 BY_MARKERS = {**dict.fromkeys(("T1", "T2", "T2x", "T4"), MARKERS.name), "T3": CONTROL_PROBE.name}
 PHASES = {"T1": ("planning", "executing"), "T2": ("executing", "result"), "T4": ("goal_sent", "result")}
 NEAR_MS = {"T1": (-1.0, 1.0), "T2": (-0.5, 0.5), "T4": (-4.0, -1.0)}
-"""How far publications may be from what the client stamped: only T4 is of one sign, for it begins at the acceptance."""
+"""Tolerance of publications against the client's stamps: only T4 has one sign, because it begins at the acceptance."""
 
 ROS2_ONLY = [event for event in NEEDED_EVENTS if event in set(Ros2)]
 
@@ -143,7 +143,7 @@ def test_latencies_are_the_clients(measured):
                 assert low <= value - expected <= high, name
 
 
-def test_each_metric_says_where_it_was_taken_or_why_not(recorded, measured):
+def test_each_metric_has_a_source_or_a_reason(recorded, measured):
     for report, found in measured:
         for name, measurement in found.measurements.items():
             assert not isinstance(measurement.value, Invalid), measurement.value
@@ -158,7 +158,7 @@ def test_each_metric_says_where_it_was_taken_or_why_not(recorded, measured):
 
 @pytest.mark.parametrize("name", ["workspace_mock", "workspace_gz"])
 def test_feedback_reaches_the_client_within_a_millisecond_or_two(golden, name):
-    """MoveIt serves `/execute_trajectory` beside `/move_action`, and its feedback is nobody's here."""
+    """MoveIt serves `/execute_trajectory` in addition to `/move_action`, and its feedback is not used here."""
     for report in (each for each in reports_of(name) if each.error_code == ErrorCode.SUCCESS):
         delays = measure(golden(name), report).reception_ns
         assert set(delays) == {PLANNING_DELAY, EXECUTING_DELAY}
@@ -166,7 +166,7 @@ def test_feedback_reaches_the_client_within_a_millisecond_or_two(golden, name):
 
 
 def test_a_goal_that_could_not_be_planned(golden):
-    """MoveIt gave up after 5 s with code -6, which no event tells."""
+    """MoveIt gave up after 5 s with code -6, which is in no event."""
     (report,) = reports_of("panda_unreachable_1")
     assert report.error_code == ErrorCode.TIMED_OUT
     found = measure(golden("panda_unreachable_1"), report)
@@ -183,7 +183,7 @@ def test_mock_hardware_has_no_simulator(golden):
 
 
 def test_probes_against_publications(golden):
-    """What the publisher does is not what the loop does: its periods differ by half as much again.
+    """The publisher is less regular than the loop: its periods differ by half as much again.
 
     Steps and clock are nearer to each other, for the bridge publishes the clock of each step.
     """
@@ -204,7 +204,7 @@ def test_probes_against_publications(golden):
         assert publications["T1"] == probes["T1"]
 
 
-def test_a_run_whose_client_left_no_markers_is_measured_by_publications(golden):
+def test_run_without_client_markers_is_measured_by_publications(golden):
     """The conductor's way: the client's stamps say which goal of the trace is which trial."""
     (report,) = reports_of("panda_baseline_1")
     rig = SimpleNamespace(
@@ -219,7 +219,7 @@ def test_a_run_whose_client_left_no_markers_is_measured_by_publications(golden):
     assert "state feedback" in measured.segments_ns
 
 
-def test_a_reduced_trace_measures_what_the_whole_one_does(golden, tmp_path):
+def test_reduced_trace_gives_the_same_metrics(golden, tmp_path):
     (report,) = reports_of("panda_baseline_1")
     whole, reduced = golden("panda_baseline_1"), reduce_trace(golden("panda_baseline_1"), tmp_path / "reduced")
     assert measure(reduced, report) == measure(whole, report)

@@ -48,7 +48,7 @@ LINKS = {
     "talker_listener_perpid": (50, 0),
     "rclpy_talker_listener": (80, 0),
 }
-"""How many links each application logged: transport, causal."""
+"""Numbers of links that each application logged: transport, causal."""
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -72,7 +72,7 @@ def test_without_a_declaration_only_direct_links_are_found(golden):
     assert {topic for _, (topic, _) in found.causal} == {"/relayed", "/sync_out"}
 
 
-def test_what_has_no_partner_is_counted_by_cause(golden):
+def test_unlinked_messages_are_counted_by_cause(golden):
     """1039 events of this trace were lost, some of them publications."""
     flow = build_flow(build_execution(read_trace(golden("discarded"))))
     unmatched = len(flow.model.takes) - len(flow.transport)
@@ -82,7 +82,7 @@ def test_what_has_no_partner_is_counted_by_cause(golden):
     assert 0 < flow.without_partner[of_these] <= 93
 
 
-def test_messages_of_processes_that_began_before_the_trace_are_linked_all_the_same(golden):
+def test_messages_of_processes_older_than_the_trace_are_linked(golden):
     model = build_execution(read_trace(golden("late_start")))
     assert model.unknown == {"publishers": 1, "subscriptions": 1, "callbacks": 2}
     flow = build_flow(model)
@@ -97,11 +97,11 @@ def test_processes_on_two_hosts_whose_clocks_differ(golden, tmp_path):
     shutil.copytree(golden("talker_listener_perpid"), trace)
     before = build_flow(build_execution(read_trace(trace)))
     metadata = next(file for file in trace.rglob("metadata") if "listener" in str(file))
-    told = metadata.read_bytes()
-    offset = re.search(rb"offset = (\d+);", told)[1]
+    reported = metadata.read_bytes()
+    offset = re.search(rb"offset = (\d+);", reported)[1]
     ahead = str(int(offset) + 3_000_000).encode()
     assert len(ahead) == len(offset)
-    metadata.write_bytes(told.replace(b'hostname = "vm"', b'hostname = "pc"').replace(offset, ahead))
+    metadata.write_bytes(reported.replace(b'hostname = "vm"', b'hostname = "pc"').replace(offset, ahead))
 
     flow = build_flow(build_execution(read_trace(trace)))
     assert sorted(flow.model.hosts["name"]) == ["pc", "vm"]

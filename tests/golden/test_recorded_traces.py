@@ -119,7 +119,7 @@ def test_a_copy_of_a_running_session_has_its_finished_packets(golden):
     assert trace.stats.truncated_bytes == 0
 
 
-def test_per_pid_buffers_are_merged_and_tell_their_origin(golden):
+def test_per_pid_buffers_are_merged_and_keep_their_process(golden):
     trace = read_trace(golden("talker_listener_perpid"))
     assert len(trace.traces) == 3
     published = trace.events["ros2:rmw_publish"]
@@ -130,7 +130,7 @@ def test_per_pid_buffers_are_merged_and_tell_their_origin(golden):
         assert info.environment["domain"] == "ust"
 
 
-def test_only_what_was_asked_for_is_read(golden):
+def test_only_requested_events_are_read(golden):
     trace = read_trace(golden("panda_baseline_1"), events=["ros2:rmw_take", "ros2:callback_start"], fields=["taken"])
     assert set(trace.events) == {"ros2:rmw_take", "ros2:callback_start"}
     assert set(trace.events["ros2:rmw_take"].columns) == {"taken"}
@@ -138,14 +138,14 @@ def test_only_what_was_asked_for_is_read(golden):
     assert len(trace.events["ros2:rmw_take"]) == 11_403
 
 
-def test_a_window_leaves_out_what_lies_outside(golden):
+def test_window_excludes_events_outside(golden):
     whole = read_trace(golden("pipeline_single")).events["ros2:rmw_publish"].timestamp_ns
     first, last = int(whole[len(whole) // 4]), int(whole[len(whole) // 2])
     part = read_trace(golden("pipeline_single"), window=(first, last)).events["ros2:rmw_publish"].timestamp_ns
     assert part.tolist() == [time for time in whole.tolist() if first <= time <= last]
 
 
-def test_one_thread_and_many_read_the_same(golden):
+def test_result_is_the_same_with_any_number_of_threads(golden):
     one, many = (read_trace(golden("panda_baseline_1"), threads=threads) for threads in (1, 4))
     for name, table in one.events.items():
         assert np.array_equal(table.timestamp_ns, many.events[name].timestamp_ns)
@@ -165,8 +165,8 @@ def test_an_empty_metadata_file_is_refused(golden, tmp_path):
         read_trace(tmp_path)
 
 
-def test_containers_with_equal_pids_are_told_apart(golden):
-    """Two containers, each with a talker that is its process 1, told apart by the context ``pid_ns``."""
+def test_containers_with_equal_pids_are_distinguished(golden):
+    """Two containers, each with a talker as its process 1, distinguished by the context ``pid_ns``."""
     model = build_execution(read_trace(golden("two_containers")))
     assert model.processes["pid"].to_list() == [1, 1]
     assert model.threads.filter(tid=1)["process"].to_list() == [0, 1]
@@ -175,7 +175,7 @@ def test_containers_with_equal_pids_are_told_apart(golden):
 
 
 @pytest.mark.parametrize(("name", "silent"), [("rclcpp_32", 0), ("rclcpp_32_events", 2)])
-def test_calls_of_services_and_executors_of_the_newest_rclcpp(golden, name, silent):
+def test_service_calls_and_executors_of_the_newest_rclcpp(golden, name, silent):
     """Each call is seen from the request to its response; the events executor reports no states."""
     model = build_execution(read_trace(golden(name)))
     calls = build_flow(model).calls

@@ -47,7 +47,7 @@ def moments(trace: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", representatives(TRACES, 5))
-def test_any_borders_give_the_whole_model(golden, name):
+def test_any_windows_give_the_whole_model(golden, name):
     trace = golden(name)
     expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))
     times = moments(trace)
@@ -60,7 +60,7 @@ def test_any_borders_give_the_whole_model(golden, name):
 
 
 @pytest.mark.parametrize("name", representatives(TRACES, 3))
-def test_any_borders_give_the_whole_analysis(golden, name):
+def test_any_windows_give_the_whole_analysis(golden, name):
     """Links, topics, callbacks, executors, paths and goals, of windows and in chunks."""
     trace = golden(name)
     model = build_execution(read_trace(trace, events=NEEDED_EVENTS))

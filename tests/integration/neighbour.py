@@ -1,4 +1,4 @@
-"""What is seen of a neighbour while trials are made; imported by inner test runs."""
+"""Observations of a neighbour during trials; imported by inner test runs."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ OURS = {
     "move_group",
     "robot_state_pub",
     "goal_client",
+    "problem_planner",
     "flood_publisher",
     "flood_counter",
     "guard",

@@ -74,13 +74,13 @@ def require_refused(job: subprocess.Popen[str], clone: Path, *, holder: str) -> 
     assert holder in output, output
 
 
-def test_a_job_on_a_machine_that_is_taken_is_infra_and_names_who_has_it(start, tmp_path):
+def test_job_on_a_busy_machine_is_infra_and_names_the_holder(start, tmp_path):
     with measuring_lock():
         require_refused(start("second", trials=1), tmp_path / "second", holder=f"{os.getpid()}")
 
 
 @pytest.mark.acceptance
-def test_of_two_jobs_at_once_one_measures_and_the_other_names_it(start, tmp_path):
+def test_one_of_two_simultaneous_jobs_measures_and_the_other_names_it(start, tmp_path):
     first = start("first", trials=2)
     assert first.stdout is not None
     seen = []

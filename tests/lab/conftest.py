@@ -40,7 +40,7 @@ def booted(tmp_path_factory) -> Iterator[LabMachine]:
 
 
 def _lacking() -> str:
-    """What this computer lacks for that, and how to come by it; empty if nothing."""
+    """The missing requirement on this computer, with a remedy; empty if there is none."""
     if os.geteuid() != 0:
         return "only root can (sudo make lab-test)"
     programs = {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap"}

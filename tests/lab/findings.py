@@ -1,4 +1,4 @@
-"""What there is of jobs' users on a machine, as its own programs tell it: not by the lab's search."""
+"""Leftovers of jobs' users on a machine, found by standard programs and not by the lab's search."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class GitHub:
         return name
 
     def result(self, name: str, *, patience_s: float = 120) -> Result:
-        """What came of a job, when it has ended."""
+        """Result of a job after its end."""
         file = self._folder / f"results/{name}.json"
         self._machine.await_that(file.exists, f"a result of {name}", patience_s=patience_s)
         return Result(**json.loads(file.read_text()))
@@ -92,5 +92,5 @@ class GitHub:
 
 
 def allow_list() -> str:
-    """That of the hook's own tests; jobs of this machine's tests do not wait for each other to cool down."""
+    """Allow-list of the hook's tests, without the wait for an idle machine between jobs."""
     return ALLOW_LIST.replace("LOCK", "ldos-measuring")

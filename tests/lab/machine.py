@@ -73,7 +73,7 @@ class LabMachine:
         )
 
     def shell(self, script: str, *arguments: str) -> str:
-        """What a script of root's prints; a script that fails ends the test."""
+        """Output of a script run as root; a failed script ends the test."""
         done = self.run("sh", "-euc", script, "sh", *arguments)
         assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
         return done.stdout
@@ -104,7 +104,7 @@ class LabMachine:
 
     @property
     def out_of_service(self) -> str:
-        """Why it takes no jobs; empty if it does."""
+        """The reason why it takes no jobs; empty if it does."""
         file = self.root / "var/lib/ldos-lab/out-of-service"
         return file.read_text() if file.exists() else ""
 

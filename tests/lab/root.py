@@ -56,7 +56,7 @@ def distribution_root() -> Path:
 
 
 def installed_layer() -> Path:
-    """What the bootstrap's phase for pytest-ldos writes over that root: building takes minutes and changes rarely."""
+    """Layer of the bootstrap's phase for pytest-ldos over that root, kept because building takes minutes."""
     lower = distribution_root()
     sources = [CHECKOUT / name for name in ("pyproject.toml", "CMakeLists.txt", "LICENSE", "README.md")]
     sources += [path for path in (CHECKOUT / "pytest_ldos").rglob("*") if path.suffix not in {".pyc", ".so"}]

@@ -47,7 +47,7 @@ def test_no_step_of_a_refused_job_runs(lab, github):
     ],
     ids=["push", "hand", "own", "label", "comment"],
 )
-def test_what_a_maintainer_gave_a_word_on_runs(lab, github, started, commit):
+def test_commit_permitted_by_a_maintainer_runs(lab, github, started, commit):
     """Each of the runner's events, as far as the machine's log, which names the commit."""
     result = github.run("echo ran", started=started)
     assert result.status == 0, result.output
@@ -71,7 +71,7 @@ def test_what_a_maintainer_gave_a_word_on_runs(lab, github, started, commit):
     ],
     ids=["fork", "fork-label", "writer", "update", "stranger", "edited", "bare"],
 )
-def test_what_no_maintainer_gave_a_word_on_does_not(lab, github, started, reason):
+def test_commit_without_permission_does_not_run(lab, github, started, reason):
     result = github.run("echo ran", started=started)
     assert result.status == -9, result.output
     assert f"::error title=Refused by the lab machine::{reason}" in result.output
@@ -119,7 +119,7 @@ def test_two_jobs_in_a_row_cannot_touch_each_other(lab, github):
     lab.await_runner_after(second)
 
 
-def test_a_job_that_is_killed_in_the_middle_leaves_nothing(lab, github):
+def test_killed_job_leaves_nothing(lab, github):
     github.begin("touch ~/begun; setsid sleep 4321 & sleep 4321")
     user = await_step(lab).rpartition("/")[2]
     lab.shell(f"systemctl kill --signal=KILL ldos-runner.service; systemctl kill --signal=KILL ldos-job@{user}.service")
@@ -138,7 +138,7 @@ def test_a_service_that_is_stopped_takes_its_job_with_it(lab, github):
     assert github.run("true").status == 0
 
 
-def test_a_machine_that_reboots_in_a_job_takes_the_next_one(lab, github):
+def test_machine_that_reboots_during_a_job_takes_the_next(lab, github):
     github.begin("touch ~/begun; sleep 4321")
     user = await_step(lab).rpartition("/")[2]
     lab.reboot()
@@ -147,7 +147,7 @@ def test_a_machine_that_reboots_in_a_job_takes_the_next_one(lab, github):
     assert [line for line in findings(lab) if user in line] == []
 
 
-def test_a_power_failure_in_a_job_leaves_nothing_either(lab, github):
+def test_power_failure_during_a_job_leaves_nothing(lab, github):
     github.begin("touch ~/begun /tmp/kept /var/tmp/kept; sleep 4321")
     user = await_step(lab).rpartition("/")[2]
     lab.cut_off()
@@ -159,14 +159,14 @@ def test_a_power_failure_in_a_job_leaves_nothing_either(lab, github):
     assert lab.run("getent", "passwd", f"ldos-job-{user}").returncode == 2
 
 
-def test_the_health_check_looks_as_a_jobs_user_would(lab, github):
+def test_health_check_runs_as_a_jobs_user(lab, github):
     lab.shell("systemctl start ldos-health.service")
-    told = lab.journal("--unit=ldos-health")
-    assert "tracing group       member" in told
-    assert "ldos-health: well" in told
+    reported = lab.journal("--unit=ldos-health")
+    assert "tracing group       member" in reported
+    assert "ldos-health: well" in reported
 
 
-def test_a_job_that_runs_is_left_alone(lab, github):
+def test_running_job_is_left_alone(lab, github):
     github.begin("touch ~/begun; sleep 4321")
     folder = await_step(lab)
     lab.shell("systemctl start ldos-health.service")

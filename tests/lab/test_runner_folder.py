@@ -24,7 +24,7 @@ def test_a_job_changes_none_of_the_runners_programs(lab, github):
     assert "mine" not in lines
 
 
-def test_only_its_work_and_diag_are_the_jobs(lab, github):
+def test_job_owns_only_its_work_and_diag_folders(lab, github):
     look = "cd ../..; find . -path ./_work -prune -o -path ./_diag -prune -o -writable -print -o -user $(id -u) -print"
     result = github.run(look, "cd ../..; find . -maxdepth 1 -writable", "cd; find .. -maxdepth 1 -writable")
     assert result.output.splitlines()[1:] == [

@@ -1,5 +1,5 @@
-// Decodes traces named on the command line with one thread and with several on chunks as small as
-// they get, for runs under sanitizers: both must end in the same tables or in the same refusal,
+// Decodes traces named on the command line with one thread and with several on the smallest possible
+// chunks, for runs under sanitizers: both must end in the same tables or in the same refusal,
 // whether damage is to be refused or skipped.
 // Each argument is a directory with `metadata` and stream files.
 

@@ -1,4 +1,4 @@
-// Whether two readings of the same files hold the same, to the byte.
+// Compares two readings of the same files byte by byte.
 #pragma once
 
 #include <algorithm>

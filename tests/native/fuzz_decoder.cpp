@@ -1,6 +1,6 @@
 // A whole trace from one input: an options byte, then the metadata and up to four stream
-// files, each behind its length (32 bits, little endian). Every outcome but a refusal must
-// hold what the decoder promises of its tables, and be the same whatever work is split into.
+// files, each after its length (32 bits, little endian). Every outcome but a refusal must
+// satisfy the invariants of the decoder's tables, and be the same for any division of the work.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ void check(const ldos::ctf::Table& table) {
   }
 }
 
-// Nothing where it is refused. That the passes found different things is no reason here: nobody
+// Nothing if it is refused. A difference between the passes is no valid reason here, because nothing
 // changes the files.
 std::optional<ldos::ctf::Session> read(const ldos::ctf::TraceFiles& files, const ldos::ctf::Selection& selection) {
   try {

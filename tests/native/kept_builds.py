@@ -16,14 +16,14 @@ from functools import cache
 from pathlib import Path
 
 MOST_BYTES = 512 << 20
-"""What the cache may hold; beyond it, what was used longest ago is removed."""
+"""Size limit of the cache; beyond it, the least recently used build is removed."""
 
 _LOCK = ".lock"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a program is made of.
+    """Sources and flags of a program.
 
     Attributes:
         include: folders whose headers the sources may read, all of them.
@@ -92,7 +92,7 @@ def _keep(target: Path, make: Callable[[Path], None]) -> None:
 
 
 def _remove_oldest(folder: Path) -> None:
-    """Also removes what killed builds left: nobody else builds now."""
+    """Also removes remains of killed builds, because no other build is running."""
     for each in folder.iterdir():
         if each.is_dir():
             shutil.rmtree(each)

@@ -1,4 +1,4 @@
-"""What `make fuzz` says where its compiler is missing; the fuzzing itself is no test, for it takes time."""
+"""Messages of `make fuzz` without a compiler; the fuzzing itself is not tested, because it takes time."""
 
 from __future__ import annotations
 

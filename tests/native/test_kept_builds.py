@@ -36,7 +36,7 @@ class Workshop:
         return self.folder / name
 
     def build(self, recipe: Recipe | None = None) -> tuple[int, int]:
-        """What the program returns, and how often the compiler was called."""
+        """The program's result, and the number of calls of the compiler."""
         self._log.write_text("")
         program = build_kept(recipe or self.recipe)
         return subprocess.run([program], check=False).returncode, len(self._log.read_text().splitlines())
@@ -51,12 +51,12 @@ def workshop(tmp_path, monkeypatch) -> Workshop:
     return Workshop(tmp_path / "work")
 
 
-def test_what_did_not_change_is_not_built_again(workshop):
+def test_unchanged_source_is_not_rebuilt(workshop):
     assert workshop.build() == (6, 3)
     assert workshop.build() == (6, 0)
 
 
-def test_a_changed_source_is_built_again_even_where_it_looks_older(workshop):
+def test_changed_source_is_rebuilt_even_with_an_older_time_stamp(workshop):
     workshop.build()
     os.utime(workshop.write("twice.cpp", "int twice(int number) { return 2 * number + 1; }\n"), (0, 0))
     assert workshop.build() == (7, 2)
@@ -64,20 +64,20 @@ def test_a_changed_source_is_built_again_even_where_it_looks_older(workshop):
     assert workshop.build() == (6, 0)
 
 
-def test_a_changed_header_is_read_by_all(workshop):
+def test_changed_header_rebuilds_its_users(workshop):
     workshop.build()
     workshop.write("number.hpp", "const int number = 5;\n")
     assert workshop.build() == (10, 3)
 
 
-def test_other_flags_and_another_compiler_are_built_with(workshop, monkeypatch):
+def test_other_flags_or_compiler_rebuild(workshop, monkeypatch):
     workshop.build()
     assert workshop.build(dataclasses.replace(workshop.recipe, flags=("-O1",))) == (6, 3)
     monkeypatch.setattr(kept_builds, "_version", lambda compiler: "one that came later")
     assert workshop.build() == (6, 3)
 
 
-def test_a_build_that_fails_keeps_nothing_half(workshop):
+def test_failed_build_leaves_nothing_incomplete(workshop):
     workshop.write("twice.cpp", "int twice(int number) { return number")
     with pytest.raises(subprocess.CalledProcessError):
         workshop.build()
@@ -86,7 +86,7 @@ def test_a_build_that_fails_keeps_nothing_half(workshop):
     assert workshop.build() == (12, 2)
 
 
-def test_what_was_used_longest_ago_makes_room(workshop, monkeypatch):
+def test_least_recently_used_build_is_removed(workshop, monkeypatch):
     workshop.build()
     first = {each for each in cache_folder().iterdir() if each.name != ".lock"}
     for each in first:
@@ -98,7 +98,7 @@ def test_what_was_used_longest_ago_makes_room(workshop, monkeypatch):
     assert workshop.build() == (10, 0)
 
 
-def test_what_a_killed_build_left_is_removed(workshop):
+def test_remains_of_a_killed_build_are_removed(workshop):
     left = cache_folder() / "tmpkilled"
     left.mkdir(parents=True)
     (left / "half.o").touch()
@@ -106,6 +106,6 @@ def test_what_a_killed_build_left_is_removed(workshop):
     assert not left.exists()
 
 
-def test_the_cache_is_the_users_alone(workshop):
+def test_cache_is_private_to_the_user(workshop):
     workshop.build()
     assert cache_folder().stat().st_mode & 0o777 == 0o700

@@ -68,7 +68,7 @@ LIMITS = "max_allocation_size_mb=512:hard_rss_limit_mb=1024"
 
 
 @pytest.mark.acceptance
-def test_inputs_that_are_or_once_were_too_much(replay, tmp_path):
+def test_hostile_inputs_stay_within_limits(replay, tmp_path):
     """Written to hang or to fill memory, or found by the fuzzer: bounded time, bounded space."""
     inputs = [*sorted((HERE / "regressions").glob("*.trace")), *write_hostile_inputs(tmp_path)]
     environment = {**os.environ, "ASAN_OPTIONS": LIMITS}

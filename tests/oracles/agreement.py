@@ -28,13 +28,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Agreement:
-    """How two readings of a trace relate.
+    """Relation of two readings of a trace.
 
     Attributes:
         events: that babeltrace2 gave, also where it gave the trace up in the end.
         ours: our refusal, or what we read and missed.
         theirs: babeltrace2's refusal; empty where it read the trace.
-        apart: whether the streams are equal one by one, where it only refuses to put them in order.
+        is_equal_by_stream: true if each stream is equal, and only their order was refused.
         difference: the first one, for readings that are different.
     """
 
@@ -43,7 +43,7 @@ class Agreement:
     ours: str = ""
     theirs: str = ""
     difference: str = ""
-    apart: bool = False
+    is_equal_by_stream: bool = False
 
 
 def compare_with_babeltrace(directory: Path) -> Agreement:
@@ -60,8 +60,8 @@ def compare_with_babeltrace(directory: Path) -> Agreement:
     theirs = _cause(dictation.refusal[0], directory) if dictation.refusal else ""
     outcome = _outcome(trace, theirs, comparison.difference)
     difference = comparison.difference if outcome is Outcome.DIFFERENT else ""
-    apart = trace is not None and _UNORDERED in theirs and _is_equal_apart(trace, directory)
-    return Agreement(outcome, comparison.events, refusal or _told(trace), theirs, difference, apart)
+    by_stream = trace is not None and _UNORDERED in theirs and _is_equal_by_stream(trace, directory)
+    return Agreement(outcome, comparison.events, refusal or _described(trace), theirs, difference, by_stream)
 
 
 _UNORDERED = "timestamp is less than"
@@ -73,8 +73,8 @@ def _cause(message: str, directory: Path) -> str:
     return _NOISE.sub("", message).replace(f"{directory}/", "").replace(str(directory), "the trace").strip()
 
 
-def _is_equal_apart(trace: DecodedTrace, directory: Path) -> bool:
-    with listening_to_babeltrace(directory, apart=True) as dictation:
+def _is_equal_by_stream(trace: DecodedTrace, directory: Path) -> bool:
+    with listening_to_babeltrace(directory, by_stream=True) as dictation:
         events = sorted(dictation, key=lambda event: event["ns"])
     comparison = Comparison(trace)
     for event in events:
@@ -90,7 +90,7 @@ def _read(directory: Path) -> tuple[DecodedTrace | None, str]:
         return None, str(error).splitlines()[0].replace(f"{directory}/", "")
 
 
-def _told(trace: DecodedTrace | None) -> str:
+def _described(trace: DecodedTrace | None) -> str:
     assert trace is not None
     losses = [f"{counter.name}: {counter.count}" for counter in trace.stats.counters if counter.count]
     return ", ".join([f"{len(trace)} events", *losses])

@@ -20,7 +20,7 @@ _FILTER = Path(__file__).with_name("bt2_filter.py")
 
 @cache
 def why_unavailable() -> str:
-    """Why the oracle cannot be asked; empty where it can."""
+    """The reason why the oracle is unavailable; empty if it is available."""
     try:
         done = subprocess.run([_SYSTEM_PYTHON, "-c", "import bt2"], capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -69,13 +69,13 @@ class Dictation:
 
 
 @contextmanager
-def listening_to_babeltrace(trace: Path, *, apart: bool = False) -> Iterator[Dictation]:
+def listening_to_babeltrace(trace: Path, *, by_stream: bool = False) -> Iterator[Dictation]:
     """Asks babeltrace2 for the events of a trace, without keeping them.
 
     Args:
-        apart: one stream after the other; otherwise in the order of their times.
+        by_stream: one stream after the other; otherwise in time order.
     """
-    command = [_SYSTEM_PYTHON, str(_DUMP), str(trace), *(["apart"] if apart else [])]
+    command = [_SYSTEM_PYTHON, str(_DUMP), str(trace), *(["by-stream"] if by_stream else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
         dictation = Dictation(child)
         yield dictation
@@ -85,7 +85,7 @@ def listening_to_babeltrace(trace: Path, *, apart: bool = False) -> Iterator[Dic
 
 
 def read_with_babeltrace(trace: Path) -> Opinion | None:
-    """What babeltrace2 reads, or ``None`` where it refuses the trace or aborts."""
+    """Events read by babeltrace2, or ``None`` if it refuses the trace or aborts."""
     with listening_to_babeltrace(trace) as dictation:
         events = list(dictation)
     return None if dictation.refusal else Opinion(events, dictation.discarded)

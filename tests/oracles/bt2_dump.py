@@ -59,11 +59,11 @@ class Listener(bt2._UserSinkComponent):  # type: ignore[misc]
 
     def _user_consume(self):
         for iterator in self.iterators:
-            tell(iterator)
+            write(iterator)
         raise bt2.Stop
 
 
-def tell_apart(trace):
+def write_by_stream(trace):
     graph = bt2.Graph()
     source = bt2.find_plugin("ctf").source_component_classes["fs"]
     read = graph.add_component(source, "read", {"inputs": [trace]})
@@ -73,7 +73,7 @@ def tell_apart(trace):
     graph.run()
 
 
-def tell(messages):
+def write(messages):
     for message in messages:
         if type(message) is bt2._DiscardedEventsMessageConst:
             count["discarded"] += message.count or 0
@@ -87,7 +87,7 @@ count = {"discarded": 0}
 def main():
     trace, *options = sys.argv[1:]
     try:
-        tell_apart(trace) if options else tell(bt2.TraceCollectionMessageIterator(trace))
+        write_by_stream(trace) if options else write(bt2.TraceCollectionMessageIterator(trace))
     except bt2._Error as error:
         sys.stdout.write(json.dumps({"refused": [cause.message for cause in error]}) + "\n")
         return 1

@@ -24,7 +24,7 @@ _CONSOLE = re.compile(r'CONSOLE[:(]\d+\)?\] (".*)')
 
 @dataclass(frozen=True)
 class Seen:
-    """What the browser saw.
+    """Observations of the browser.
 
     Attributes:
         result: of the script; ``None`` without one.
@@ -106,7 +106,7 @@ FOCUSED = """[...document.querySelectorAll("a[href], summary, [tabindex='0']")].
 HIDDEN_OVERFLOW = """[...document.querySelectorAll("*")].filter(each =>
   each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0
   && getComputedStyle(each).overflowX === "auto" && each.tabIndex !== 0).map(each => each.className)"""
-"""What scrolls and cannot be reached by keyboard."""
+"""Elements that scroll but cannot be reached by keyboard."""
 
 CONTRASTS = """(() => {
   const numbers = text => text.match(/[\\d.]+/g).map(Number);

@@ -29,7 +29,7 @@ class Slice:
 
 @dataclass
 class Read:
-    """What a trace holds."""
+    """Content of a trace."""
 
     packets: list[Any]
     tracks: dict[int, Any] = field(default_factory=dict)
@@ -106,7 +106,7 @@ def _slice(event: Any, begin: int, end: int, texts: dict[str, dict[int, str]], d
 
 
 def why_no_processor() -> str:
-    """Why Perfetto's trace processor cannot be asked, or ``""``."""
+    """The reason why Perfetto's trace processor is unavailable, or ``""``."""
     return "" if shutil.which(PROCESSOR) else f"{PROCESSOR} of Perfetto is not on the path"
 
 

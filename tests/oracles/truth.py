@@ -1,4 +1,4 @@
-"""What the recorded applications logged themselves, as links to compare a flow graph with.
+"""Logs of the recorded applications, as links to compare a flow graph with.
 
 An application's log has one line a publication and a reception, with the sequence number in
 the message. The n-th publication of a process on a topic in the trace is the n-th in its

@@ -55,10 +55,10 @@ class ForkedPytest:
         )
         began_s = time.monotonic()
         code = self._ask(request)
-        said, warned = (file.read_text("utf-8", "replace").splitlines() for file in (stdout, stderr))
-        print(*said, *warned, sep="\n")
+        printed, warned = (file.read_text("utf-8", "replace").splitlines() for file in (stdout, stderr))
+        print(*printed, *warned, sep="\n")
         assert code != -signal.SIGALRM, f"pytest took longer than {timeout_s} s"
-        return pytest.RunResult(code, said, warned, time.monotonic() - began_s)
+        return pytest.RunResult(code, printed, warned, time.monotonic() - began_s)
 
     def _ask(self, request: Request) -> int:
         assert self._server.stdin is not None
@@ -123,10 +123,10 @@ def load() -> None:
     """Loads these wings with their libraries, but the tracer's: a fork would lose the threads that it starts.
 
     Polars makes its pool of threads in the process that first computes. What it starts when it is loaded only gives
-    memory and files back; its allocator is told to do without.
+    memory and files back; its allocator is configured without it.
     """
-    import scipy.optimize
-    import scipy.special  # noqa: F401
+    for name in ("pdb", "scipy.optimize", "scipy.special", "yaml"):
+        importlib.import_module(name)
 
     sys.path.insert(0, str(Path(__file__).parents[2]))
     from pytest_ldos.robot.stack.embedded.installed import installed_here
@@ -138,7 +138,9 @@ def load() -> None:
         for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             with suppress(ModuleNotFoundError):
                 importlib.import_module(each.name)
+    importlib.import_module("pytest_ldos.judge.unchanged").estimate_record()  # remembered, too
     importlib.import_module("tests.fakes.rig")
+    vars(os)["fsync"] = lambda _: None  # no result of these runs has to survive the machine's crash
     del sys.modules["pytest_ldos.robot.dds._lttng"], sys.path[0]
     gc.collect()
     gc.freeze()

@@ -48,7 +48,7 @@ def test_equal_versions_pass_and_both_records_are_kept(run, project, old):
     assert not list(project.path.glob(".ldos/runs/*/*/blocks/*/trace"))
 
 
-def test_a_slower_head_is_red_keeps_the_traces_and_is_reported_again_as_it_was(run, project, old, monkeypatch):
+def test_slower_head_is_red_with_traces_and_the_same_report_later(run, project, old, monkeypatch):
     result = run(*FEW, "--ldos-report=result.json", stack="noisy(1, planning=1.6), base=noisy(2)")
     assert result.ret == 10
     result.stdout.fnmatch_lines(["*T1*regressed: +*", "*traces: */blocks*"])
@@ -61,7 +61,7 @@ def test_a_slower_head_is_red_keeps_the_traces_and_is_reported_again_as_it_was(r
     assert "interleaved with 10 trials of base ./old" in texts[1]
 
 
-def test_head_becomes_the_baseline_only_when_asked(run, project, old):
+def test_head_becomes_the_baseline_only_on_request(run, project, old):
     result = run("--ldos-trials=1", "--ldos-base=./old", "--ldos-update-baseline")
     result.stdout.fnmatch_lines(["*recorded as the new baseline*"])
     result.stdout.no_fnmatch_line("*settings differ*")  # the base's folder has no project
@@ -72,7 +72,7 @@ def test_head_becomes_the_baseline_only_when_asked(run, project, old):
     )
 
 
-def test_a_load_is_applied_in_every_block_and_its_proof_is_the_least(run, project, old):
+def test_load_is_applied_in_every_block_and_the_lowest_proof_counts(run, project, old):
     project.makepyfile(
         test_scenario="""
         import pytest
@@ -105,7 +105,7 @@ def test_a_load_is_applied_in_every_block_and_its_proof_is_the_least(run, projec
     )
 
 
-def test_an_interruption_leaves_what_was_measured(run, project, old):
+def test_interruption_keeps_measured_trials(run, project, old):
     script = "lambda i: Motion() if i < 3 else (_ for _ in ()).throw(KeyboardInterrupt)"
     result = run("--ldos-trials=4", "--ldos-base=./old", "--ldos-block=2", stack=f"{script}, base=noisy(2)")
     assert result.ret == 2
@@ -122,7 +122,7 @@ def test_a_folder_without_an_environment(run, project):
     assert "Traceback" not in result.stdout.str()
 
 
-def test_a_revision_is_prepared_once_and_one_that_is_heads_is_called_a_a(run, project, repository):
+def test_revision_is_prepared_once_and_equal_versions_are_noted(run, project, repository):
     project.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider'\n" + SETUP)
     commit = repository.commit()
     arguments = ("--ldos-base=HEAD", "--ldos-trials=1")
@@ -146,7 +146,7 @@ version = "1"
 
 
 @pytest.mark.acceptance
-def test_a_base_that_cannot_be_built_is_infra_with_exit_status_11(run, project, repository):
+def test_unbuildable_base_is_infra_with_exit_status_11(run, project, repository):
     """By default pip installs the revision: this one's pyproject.toml names a build backend that is none."""
     good = (project.path / "pyproject.toml").read_text()
     project.path.joinpath("pyproject.toml").write_text(BROKEN)
@@ -165,7 +165,7 @@ def test_a_base_that_cannot_be_built_is_infra_with_exit_status_11(run, project, 
     )
 
 
-def test_a_base_without_the_projects_folder_says_what_it_lacks(run, project, repository):
+def test_base_without_the_projects_folder_is_reported(run, project, repository):
     repository.commit(README_md="")
     old = repository.git("rev-parse", "HEAD")
     nested = project.path / "robots/arm"
@@ -181,14 +181,14 @@ def test_a_base_without_the_projects_folder_says_what_it_lacks(run, project, rep
     result.stdout.no_fnmatch_line("*exit code*")
 
 
-def test_a_project_behind_a_space_is_refused_because_pytest_takes_its_settings(run, project, old):
+def test_base_folder_after_a_space_is_refused(run, project, old):
     (project.path / "old/pytest.ini").write_text("[pytest]\n")
     result = run("--ldos-base", "./old")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*--ldos-base ./old: pytest takes *its settings*", "*write --ldos-base=./old*"])
 
 
-def test_a_wrong_table_is_a_usage_error(run, project):
+def test_invalid_table_is_a_usage_error(run, project):
     project.makepyprojecttoml("[tool.ldos.base]\nsetup = 'make setup'\n")
     result = run()
     assert result.ret == 4
@@ -233,15 +233,15 @@ def measured_against(run, project, repository):
 
 def test_changed_settings_are_reported_as_not_measured(measured_against):
     """Those of the stack and of the scenario, but no file that both have in their project."""
-    said = measured_against(OLD_SETTINGS, NEW_SETTINGS)
-    assert "settings differ between base and head" in said
-    assert "stack.velocity_scaling 0.9 → 0.5" in said
-    assert "stack.faults.planning_delay_ms 0.0 → 6.0" in said
-    assert "warmup 2 → 1" in said
-    assert "seeds random → fixed" in said
-    assert "launch_file" not in said
-    assert "both were measured with head's" in said
-    assert "compare with a stored baseline" in said
+    printed = measured_against(OLD_SETTINGS, NEW_SETTINGS)
+    assert "settings differ between base and head" in printed
+    assert "stack.velocity_scaling 0.9 → 0.5" in printed
+    assert "stack.faults.planning_delay_ms 0.0 → 6.0" in printed
+    assert "warmup 2 → 1" in printed
+    assert "seeds random → fixed" in printed
+    assert "launch_file" not in printed
+    assert "both were measured with head's" in printed
+    assert "compare with a stored baseline" in printed
 
 
 UNREADABLE = "[tool.ldos]\nobsolete = 1\n", "[tool.ldos.stack]\nvelocity_scaling = 'slow'\n"
@@ -249,9 +249,9 @@ UNREADABLE = "[tool.ldos]\nobsolete = 1\n", "[tool.ldos.stack]\nvelocity_scaling
 
 @pytest.mark.parametrize("old", [UNREADABLE[0], pytest.param(UNREADABLE[1], marks=pytest.mark.acceptance)])
 def test_unreadable_old_settings_are_reported_as_not_compared(measured_against, old):
-    said = measured_against(old, NEW_SETTINGS)
-    assert "could not be compared with head's" in said
-    assert "Traceback" not in said
+    printed = measured_against(old, NEW_SETTINGS)
+    assert "could not be compared with head's" in printed
+    assert "Traceback" not in printed
 
 
 def test_a_named_settings_file_is_read_in_both(run, project, repository):
@@ -260,14 +260,14 @@ def test_a_named_settings_file_is_read_in_both(run, project, repository):
     file.write_text(f"{recipe}[stack]\nvelocity_scaling = 0.9\n")
     commit = repository.commit()
     file.write_text(f"{recipe}[stack]\nvelocity_scaling = 0.4\n")
-    said = run(f"--ldos-base={commit}", "--ldos-trials=1", "--ldos-config=arm.toml").stdout.str()
-    assert "stack.velocity_scaling 0.9 → 0.4" in " ".join(said.split())
+    printed = run(f"--ldos-base={commit}", "--ldos-trials=1", "--ldos-config=arm.toml").stdout.str()
+    assert "stack.velocity_scaling 0.9 → 0.4" in " ".join(printed.split())
 
 
-def test_a_folder_has_settings_where_it_has_a_project(run, project, old):
+def test_folder_has_settings_if_it_has_a_project(run, project, old):
     project.path.joinpath("old/ldos.toml").write_text("[stack]\nvelocity_scaling = 0.9\n")
-    said = run("--ldos-base=./old", "--ldos-trials=1").stdout.str()
-    assert "stack.velocity_scaling 0.9 → 0.5" in " ".join(said.split())
+    printed = run("--ldos-base=./old", "--ldos-trials=1").stdout.str()
+    assert "stack.velocity_scaling 0.9 → 0.5" in " ".join(printed.split())
 
 
 # --- more trials ------------------------------------------------------------------------

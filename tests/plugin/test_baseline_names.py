@@ -46,7 +46,7 @@ def test_right(ARGUMENTS):MEASURE
 """
 
 
-def test_two_tests_with_one_mark_are_refused_before_anything_is_measured(measure, project):
+def test_two_tests_with_one_mark_are_refused_before_measuring(measure, project):
     assert_refused(measure(TWO), project, "baseline", "test_left", "test_right")
 
 
@@ -58,7 +58,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("mark", ALIKE.values(), ids=ALIKE)
-def test_tests_that_come_to_one_baseline_in_other_ways_are_refused(measure, project, mark):
+def test_other_tests_that_share_a_baseline_are_refused(measure, project, mark):
     name = "baseline_2" if "baseline_2" in mark else "baseline"
     first = '@pytest.mark.baseline(name="baseline_2")' if name == "baseline_2" else "@pytest.mark.baseline"
     text = TWO.replace("@pytest.mark.baseline", first, 1)
@@ -90,15 +90,15 @@ def test_two_functions_for_each_scenario_are_refused_and_named_with_it(measure, 
 
 
 @pytest.mark.acceptance
-def test_cells_of_two_sweeps_are_refused_only_where_they_are_the_same(measure, project):
+def test_only_equal_cells_of_two_sweeps_are_refused(measure, project):
     text = TWO.replace("@pytest.mark.b", '@pytest.mark.ldos_sweep("stack.control_rate", [250, 400])\n@pytest.mark.b')
     result = measure(text)
     assert_refused(
         result, project, "baseline@stack.control_rate_hz=250", "test_left[control_rate_hz=250]",
         "test_right[control_rate_hz=250]",
     )  # fmt: skip
-    apart = text.replace("[250, 400]", "[500, 800]", 1)
-    measure(apart.replace("[250, 400]", "[250]")).assert_outcomes(passed=3)
+    different = text.replace("[250, 400]", "[500, 800]", 1)
+    measure(different.replace("[250, 400]", "[250]")).assert_outcomes(passed=3)
     named = measure(text.replace("mark.baseline", "mark.baseline(name='left')", 1), "-k", "left")
     named.assert_outcomes(passed=2, deselected=2)
     assert {"left@stack.control_rate_hz=250", "left@stack.control_rate_hz=400"} <= baselines(project)
@@ -107,7 +107,7 @@ def test_cells_of_two_sweeps_are_refused_only_where_they_are_the_same(measure, p
 # --- the way out ----------------------------------------------------------------------------
 
 
-def test_a_name_of_its_own_is_that_of_baseline_history_and_reports(measure, project):
+def test_own_name_is_used_in_baseline_history_and_reports(measure, project):
     text = TWO.replace("mark.baseline", 'mark.cpu_load(name="left")', 1).replace("mark.baseline", "mark.cpu_load", 1)
     outputs = ("--ldos-report=report.json", "--ldos-benchmark-json=bench.json", "--ldos-history=kept")
     result = measure(text, *outputs, "--junitxml=junit.xml")
@@ -120,7 +120,7 @@ def test_a_name_of_its_own_is_that_of_baseline_history_and_reports(measure, proj
     assert len(list(project.path.glob(".ldos/runs/*/left/trials.json"))) == 1
 
 
-def test_the_settings_are_those_of_the_scenario_that_the_mark_names(measure, project):
+def test_settings_come_from_the_scenario_in_the_mark(measure, project):
     with (project.path / "pyproject.toml").open("a") as file:
         file.write("\n[tool.ldos.scenarios.night]\nmax_trials = 5\nsuccess_rate = 0.75\n")
     measure(TWO.replace("mark.baseline", 'mark.night(name="left")', 1), "-k", "left").assert_outcomes(
@@ -131,7 +131,7 @@ def test_the_settings_are_those_of_the_scenario_that_the_mark_names(measure, pro
     assert (spec["name"], spec["max_trials"], spec["success_rate"]) == ("left", 5, 0.75)
 
 
-def test_a_set_of_parameters_has_a_name_and_all_else_of_its_function(measure, project):
+def test_parameter_set_has_its_own_name_and_the_functions_settings(measure, project):
     text = """
 @pytest.mark.parametrize("speed", [1, pytest.param(2, marks=pytest.mark.baseline(name="fast"))])
 @pytest.mark.baseline(success_rate=0.5)
@@ -167,7 +167,7 @@ WRONG = {
 }
 
 
-def test_names_that_a_baseline_cannot_have_are_refused(measure, project):
+def test_invalid_baseline_names_are_refused(measure, project):
     tests = (
         f"@pytest.mark.baseline(name={name!r})\ndef test_{place}(ARGUMENTS):MEASURE\n"
         for place, name in enumerate(WRONG)
@@ -185,12 +185,12 @@ def test_names_that_a_baseline_cannot_have_are_refused(measure, project):
 @pytest.mark.parametrize(
     "arguments", [("-k", "left"), pytest.param(("test_scenario.py::test_right",), marks=pytest.mark.acceptance)]
 )
-def test_tests_that_are_deselected_do_not_count(measure, project, arguments):
+def test_deselected_tests_do_not_count(measure, project, arguments):
     assert measure(TWO, *arguments).ret == 0
     assert baselines(project) == {"baseline"}
 
 
-def test_tests_that_the_last_run_passed_do_not_count(measure, project):
+def test_tests_passed_in_the_last_run_do_not_count(measure, project):
     failing = TWO.replace("MEASURE", "MEASURE    assert False\n", 1)
     cached = ("-p", "cacheprovider", "-o", "addopts=--strict-markers")
     measure(failing, *cached, "-k", "left").assert_outcomes(failed=1, deselected=1)
@@ -198,7 +198,7 @@ def test_tests_that_the_last_run_passed_do_not_count(measure, project):
     measure(TWO, *cached, "--lf").assert_outcomes(passed=1)
 
 
-def test_tests_that_are_skipped_do_not_count(measure, project):
+def test_skipped_tests_do_not_count(measure, project):
     marks = "skip(reason='not yet')", "skipif(True, reason='not here')"
     skipped = (
         f"@pytest.mark.{mark}\n@pytest.mark.baseline\ndef test_{place}(ARGUMENTS):MEASURE\n"
@@ -210,13 +210,13 @@ def test_tests_that_are_skipped_do_not_count(measure, project):
     assert baselines(project) == {"baseline"}
 
 
-def test_tests_are_listed_with_the_reason_for_which_they_would_be_refused(measure):
+def test_tests_are_listed_with_the_reason_for_a_refusal(measure):
     result = measure(TWO, "--collect-only")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["ldos: a run of these tests would be refused: *would share the baseline 'baseline'*"])
 
 
-def test_a_mark_that_a_test_gets_as_it_runs_is_refused_then(measure, project):
+def test_mark_added_at_run_time_is_refused(measure, project):
     text = """
 @pytest.fixture(autouse=True)
 def marked(request):

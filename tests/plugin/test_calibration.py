@@ -33,7 +33,7 @@ def calibration_beside(baseline, run_sd):
 
 
 @pytest.mark.acceptance
-def test_runs_that_are_known_to_differ_are_not_called_regressed(run, baseline):
+def test_known_variation_between_runs_is_no_regression(run, baseline):
     """The same run is red without the calibration (`test_verdicts`)."""
     baseline.with_name("baseline.calibration.json").write_text(calibration_beside(baseline, 0.4))
     result = run(*FAST, stack=SLOWER)
@@ -41,11 +41,11 @@ def test_runs_that_are_known_to_differ_are_not_called_regressed(run, baseline):
     result.stdout.fnmatch_lines(["*calibration: .ldos/*baseline.calibration.json (8 starts, 64 trials, 2026-01-01T*)*"])
 
 
-def test_one_that_cannot_be_read_makes_it_invalid(run, baseline):
+def test_unreadable_calibration_makes_the_run_invalid(run, baseline):
     baseline.with_name("baseline.calibration.json").write_text("{")
     result = run(*FAST, stack="noisy(2)")
     assert result.ret == exit_codes.INVALID
-    result.stdout.fnmatch_lines(["*baseline: invalid*", "*the calibration cannot be read: *is not JSON*"])
+    result.stdout.fnmatch_lines(["*baseline: invalid*", "*the calibration cannot be read: *is no JSON*"])
     assert "Traceback" not in result.stdout.str()
 
 

@@ -31,7 +31,7 @@ def folders(project):
     return sorted(folder.name for folder in project.path.glob(".ldos/runs/*/*/") if (folder / "trials.json").is_file())
 
 
-def test_a_regression_of_the_commit_is_convicted(measured, project):
+def test_regression_of_the_commit_is_confirmed(measured, project):
     first, result = measured(stack="noisy(2, planning=1.6), base=noisy(3)")
     assert result.ret == 10
     result.stdout.fnmatch_lines(
@@ -51,7 +51,7 @@ def test_similar_run_ends_with_the_screen(measured, project):
     result.stdout.no_fnmatch_line("*interleaved with*trials of base*")
 
 
-def test_a_regression_that_came_with_a_package_is_seen_and_the_package_named(measured, project, monkeypatch):
+def test_regression_from_an_updated_package_names_the_package(measured, project, monkeypatch):
     """Both commits are equally slow now, because a package was upgraded since the baseline was recorded."""
     _, result = measured(stack="noisy(2, planning=3), base=noisy(3, planning=3)")
     assert result.ret == 10
@@ -61,7 +61,7 @@ def test_a_regression_that_came_with_a_package_is_seen_and_the_package_named(mea
     assert blamed in " ".join(run_ldos("report", "latest").stdout.split())
 
 
-def test_a_baseline_of_uncommitted_changes_decides_alone(project, repository, run):
+def test_baseline_of_uncommitted_changes_decides_without_confirmation(project, repository, run):
     (project.path / "pyproject.toml").write_text((project.path / "pyproject.toml").read_text() + "\n" + SETUP)
     repository.commit()
     (project.path / "test_scenario.py").write_text((project.path / "test_scenario.py").read_text() + "\n# changed\n")
@@ -71,7 +71,7 @@ def test_a_baseline_of_uncommitted_changes_decides_alone(project, repository, ru
     result.stdout.fnmatch_lines(["*not measured again: the baseline was recorded with uncommitted changes*"])
 
 
-def test_exactly_the_baselines_stack_is_not_to_blame(project, repository, run):
+def test_unchanged_stack_is_not_blamed(project, repository, run):
     """The same versions of all packages, and times three: another program, or the machine."""
     (project.path / "labels.py").write_text(
         "def labelled(script):\n    script.version = 'one'\n    return script\n", "utf-8"
@@ -96,7 +96,7 @@ def test_known_runs_of_the_baselines_stack_are_its_baseline(run, record, project
     assert len([*project.path.glob(".ldos/known/*/*/baseline/*.json")]) == 4
 
 
-def test_a_run_that_cannot_be_kept_has_its_verdict_all_the_same(run, project):
+def test_verdict_is_given_if_the_run_cannot_be_stored(run, project):
     (project.path / ".ldos").mkdir()
     (project.path / ".ldos/known").write_text("")
     result = run()

@@ -24,7 +24,7 @@ def settings(project):
     return project.path.joinpath("ldos.toml").write_text
 
 
-def test_they_go_wherever_ours_go(run, project, settings):
+def test_declared_metrics_are_in_every_output(run, project, settings):
     settings(SETTINGS)
     run(*QUICK, "--ldos-report=report.json", "--ldos-history=kept").stdout.fnmatch_lines(
         ["*path_goal_p50 *ms*", "*memory_all *MB*"]
@@ -44,7 +44,7 @@ def test_they_go_wherever_ours_go(run, project, settings):
     slower.stdout.no_fnmatch_line("*cpu_planner*regressed*")
 
 
-def test_a_process_that_the_stack_does_not_have_fails_the_test_and_says_which_it_has(run, project, settings):
+def test_unknown_process_fails_the_test_with_the_existing_ones(run, project, settings):
     settings('metrics = ["cpu:planer"]\n')
     result = run(*QUICK)
     result.stdout.fnmatch_lines(

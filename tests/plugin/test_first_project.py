@@ -18,12 +18,12 @@ def first(project):
     return project
 
 
-def test_its_first_run_is_the_baseline_of_the_second(run, first):
+def test_first_run_is_the_baseline_of_the_second(run, first):
     assert run("-m", "baseline", "-p", "no:cacheprovider").ret == 0
     second = run("-m", "baseline", "-p", "no:cacheprovider", stack="noisy(2)")
     second.stdout.fnmatch_lines(["baseline: passed; 10 of 10 trials succeeded*"])
 
 
-def test_its_scenario_as_data_has_a_test_of_its_own(run, first):
+def test_scenario_declared_in_settings_has_a_test(run, first):
     result = run("-m", "busy_cell", "--collect-only", "-q", "-p", "no:cacheprovider")
     result.stdout.fnmatch_lines(["test_arm.py::test_reach_in_a_busy_cell"])

@@ -33,7 +33,7 @@ def commits(project, pattern="baseline/trials.json"):
     return sorted(read_trials(file).commit for file in project.path.glob(f".ldos/runs/*/{pattern}"))
 
 
-def test_the_stack_is_that_of_the_revision_and_so_is_the_commit(run, project, repository, old):
+def test_stack_and_commit_are_the_revisions(run, project, repository, old):
     assert run(*TEN).ret == 0, "the baseline is of what is checked out"
     result = run(f"--ldos-head={old}", *TEN, "--ldos-report=report.json", stack=SLOW_ELSEWHERE)
     assert result.ret == 10
@@ -52,7 +52,7 @@ def test_the_stack_is_that_of_the_revision_and_so_is_the_commit(run, project, re
     again.stdout.no_fnmatch_line("*preparing*")
 
 
-def test_a_baseline_is_recorded_of_the_revision_and_its_history_has_no_branch(run, project, old):
+def test_revisions_baseline_is_recorded_without_a_branch(run, project, old):
     result = run(f"--ldos-head={old}", "--ldos-trials=2", "--ldos-update-baseline", "--ldos-history=kept")
     result.stdout.fnmatch_lines(["*recorded as the new baseline*", "*history: 1 set of trials added*"])
     (file,) = project.path.glob(".ldos/baselines/**/baseline.json")
@@ -61,7 +61,7 @@ def test_a_baseline_is_recorded_of_the_revision_and_its_history_has_no_branch(ru
     assert kept.select("commit", "branch").unique().rows() == [(old, "")]
 
 
-def test_it_is_interleaved_with_a_base(run, project, old):
+def test_revision_is_interleaved_with_a_base(run, project, old):
     result = run(f"--ldos-head={old}", "--ldos-base=HEAD", "--ldos-trials=2", "--ldos-block=1")
     result.stdout.fnmatch_lines(
         [
@@ -76,21 +76,19 @@ def test_it_is_interleaved_with_a_base(run, project, old):
     assert commits(project, "baseline/base/trials.json") != [old]
 
 
-def test_the_same_revision_as_both_is_prepared_once_and_called_a_a(run, old):
+def test_same_revision_as_both_is_prepared_once_and_noted(run, old):
     result = run(f"--ldos-head={old}", f"--ldos-base={old}", "--ldos-trials=1")
     result.stdout.fnmatch_lines([f"*preparing base {old}*", "*A/A: head and base are the same version*"])
     result.stdout.no_fnmatch_line("*preparing head*")
 
 
-def test_what_is_checked_out_gets_an_environment_where_pytest_runs_in_that_of_another_checkout(
-    run, project, repository, old
-):
+def test_checkout_gets_an_environment_if_pytest_runs_in_anothers(run, project, repository, old):
     result = run("--ldos-head=HEAD", "--ldos-trials=1")
     result.stdout.fnmatch_lines(["*preparing head*"])
     assert commits(project) == [repository.git("rev-parse", "--short=12", "HEAD")]
 
 
-def test_tests_plugin_and_settings_of_the_revision_do_not_count(run, project, repository):
+def test_tests_plugin_and_settings_are_not_the_revisions(run, project, repository):
     """A revision that would end green at once, and whose settings ask for a single trial."""
     ours = {"sitecustomize.py": "", "test_scenario.py": (project.path / "test_scenario.py").read_text()}
     for name in ours:
@@ -103,12 +101,12 @@ def test_tests_plugin_and_settings_of_the_revision_do_not_count(run, project, re
     result = run(f"--ldos-head={hostile}")
     (trials,) = map(read_trials, project.path.glob(".ldos/runs/*/baseline/trials.json"))
     assert (trials.commit, len(trials.trials)) == (hostile, 3)
-    said = " ".join(result.stdout.str().split())
-    assert "settings differ between head and this checkout (stack.velocity_scaling 0.9 → 0.5" in said
-    assert "it was measured with this checkout's, so their effect does not show" in said
+    printed = " ".join(result.stdout.str().split())
+    assert "settings differ between head and this checkout (stack.velocity_scaling 0.9 → 0.5" in printed
+    assert "it was measured with this checkout's, so their effect does not show" in printed
 
 
-def test_a_revision_that_cannot_be_built_is_infra_with_exit_status_11(run, project, repository):
+def test_unbuildable_revision_is_infra_with_exit_status_11(run, project, repository):
     settings = SETUP.replace("mkdir", "test ! -e broken && mkdir")
     project.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider'\n" + settings)
     broken = repository.commit(broken="")

@@ -7,7 +7,7 @@ import os
 from tests.builders.ros import add_packages, add_python
 
 
-def test_text_of_others_reaches_the_terminal_without_control_characters(run, project, monkeypatch):
+def test_foreign_text_is_escaped_in_the_header(run, project, monkeypatch):
     prefix = add_packages(project.path / "ros", ["rclcpp"])
     modules = add_python(prefix, ["launch", "launch_ros", "rclpy", "lark"])
     monkeypatch.setenv("PYTHONPATH", f"{os.environ['PYTHONPATH']}:{modules}")
@@ -22,8 +22,8 @@ def test_text_of_others_reaches_the_terminal_without_control_characters(run, pro
 FEW = ("--ldos-trials=6", "--ldos-warmup=1")
 
 
-def test_an_estimate_is_printed_before_anything_is_measured_and_rests_on_earlier_runs(run, project, monkeypatch):
-    """Where more is asked for, it is shown where the time went."""
+def test_estimate_from_earlier_runs_is_printed_before_measuring(run, project, monkeypatch):
+    """The durations of phases are shown on request."""
     first = run(*FEW)
     monkeypatch.setenv("LDOS_LEFT_OUT", "ldos_planner: CMake does not find ompl")
     second = run(*FEW, "-v")

@@ -20,7 +20,7 @@ from pytest_ldos.plugin.outputs import HistoryWriter
 from pytest_ldos.plugin.runs import RunRecord, SessionParts
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, TomlSettings
-from tests.builders.history import commit, in_turns, run_of
+from tests.builders.history import commit, interleaved_set, run_of
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=0", "--ldos-history=kept")
 
@@ -61,8 +61,8 @@ def in_store(tmp_path):
 
 
 def test_interleaved_base_is_added_with_its_commit(tmp_path):
-    judged = [(in_turns(1, Role.HEAD), GateResult("", Verdict.REGRESSED, ()))]
-    run = SimpleNamespace(judged=judged, interleaved=[SimpleNamespace(base=in_turns(0, Role.BASE))])
+    judged = [(interleaved_set(1, Role.HEAD), GateResult("", Verdict.REGRESSED, ()))]
+    run = SimpleNamespace(judged=judged, interleaved=[SimpleNamespace(base=interleaved_set(0, Role.BASE))])
     assert written(tmp_path, run).fault == ""
     sets = in_store(tmp_path).sort("version").rows()
     assert sets == [(commit(0), "base", "unjudged", "the-run"), (commit(1), "head", "regressed", "the-run")]
@@ -71,9 +71,9 @@ def test_interleaved_base_is_added_with_its_commit(tmp_path):
 def test_invalid_trials_are_not_added(tmp_path):
     """Its numbers do not represent its commit, and later commits would be compared with them."""
     missed = {"summary": "load", "shortfall": "it reached 3 of 4"}
-    base = dataclasses.replace(in_turns(0, Role.BASE), loads=(missed,))
+    base = dataclasses.replace(interleaved_set(0, Role.BASE), loads=(missed,))
     judged = [
-        (in_turns(number, Role.HEAD), GateResult("", verdict, ()))
+        (interleaved_set(number, Role.HEAD), GateResult("", verdict, ()))
         for number, verdict in ((1, Verdict.INVALID), (2, Verdict.PASSED))
     ]
     writer = written(tmp_path, SimpleNamespace(judged=judged, interleaved=[SimpleNamespace(base=base)]))

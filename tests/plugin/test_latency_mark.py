@@ -20,9 +20,9 @@ def test_a_marked_test_measures_and_is_gated(project, forked):
     first = forked.run(project.path, "test_latency.py")
     first.assert_outcomes(passed=1)
     first.stdout.fnmatch_lines(["*recorded as the first baseline*"])
-    told = [number for number, line in enumerate(first.stdout.lines) if line.startswith("latency: round")]
-    assert told == list(range(told[0], told[0] + len(told))), "a line each, and none between them"
-    assert len(told) > 1
+    reported = [number for number, line in enumerate(first.stdout.lines) if line.startswith("latency: round")]
+    assert reported == list(range(reported[0], reported[0] + len(reported))), "a line each, and none between them"
+    assert len(reported) > 1
 
 
 def test_invalid_setting_is_reported(project, forked):

@@ -49,7 +49,7 @@ def test_control_characters_of_other_programs_are_made_visible(project):
 
 
 @pytest.mark.acceptance
-def test_the_disk_limit_spares_the_launches_of_the_same_run(project):
+def test_disk_limit_keeps_launches_of_the_same_run(project):
     launch = "def test_launch(ldos_launch): pass\n"
     project.makepyfile(test_a=launch, test_z=launch)
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
@@ -60,7 +60,7 @@ def test_the_disk_limit_spares_the_launches_of_the_same_run(project):
     assert len(list(project.path.glob(".ldos/runs/*"))) == 1
 
 
-def test_a_launch_does_not_take_the_machine(project, forked):
+def test_launch_does_not_lock_the_machine(project, forked):
     project.makepyfile(
         test_scenario="""
         from pytest_ldos.host.lock import find_holder
@@ -71,7 +71,7 @@ def test_a_launch_does_not_take_the_machine(project, forked):
     forked.run(project.path).assert_outcomes(passed=1)
 
 
-def test_a_launch_is_not_recorded_in_the_name_of_a_revision(project, forked):
+def test_launch_is_not_recorded_as_a_revisions(project, forked):
     project.makepyfile(test_scenario="def test_it(ldos_launch): assert False")
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
     result = forked.run(project.path, "--ldos-head=HEAD")

@@ -80,7 +80,7 @@ def test_again(panda_stack, ldos_trials, ldos_gate):
 """
 
 
-def test_markers_tests_and_scenarios_of_ones_own_give_settings_and_the_command_line_wins(run, project):
+def test_command_line_overrides_settings_of_markers_tests_and_scenarios(run, project):
     project.makepyprojecttoml("[tool.ldos.scenarios.night]\ntrials = 3\nwarmup = 0\n")
     project.makepyfile(test_scenario=SETTING)
     assert run("--strict-markers").ret == 0
@@ -176,7 +176,7 @@ def test_update_replaces_the_baseline(run, record, project):
     assert file.read_text() != before
 
 
-def test_ci_is_strict_by_default_and_records_a_baseline_only_when_asked(run, project, monkeypatch):
+def test_ci_is_strict_by_default_and_records_a_baseline_only_on_request(run, project, monkeypatch):
     monkeypatch.setenv("CI", "true")
     assert run(*TWO).ret == 12
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))
@@ -202,7 +202,7 @@ def test_kept_traces(run, project, which, stack, kept):
         result.stdout.fnmatch_lines([f"*trace: {traces[0].parent}*"])
 
 
-def test_old_traces_make_room(run, project):
+def test_oldest_traces_are_deleted_to_make_room(run, project):
     for _ in range(2):
         result = run(*TWO, "--ldos-traces=all", "--ldos-traces-limit-mb=0")
     (kept,) = project.path.glob(".ldos/runs/*/baseline/trace")
@@ -246,7 +246,7 @@ def test_parallel_workers_are_refused_with_the_reason(run):
     result.stdout.fnmatch_lines(["*cannot run in pytest-xdist workers*", "*-n 0*"])
 
 
-def test_run_waits_for_the_other_up_to_its_limit(run):
+def test_run_waits_for_another_up_to_its_limit(run):
     with measuring_lock_of_inner_runs():
         result = run(*TWO, "--ldos-wait=1")
     assert result.ret == 11
@@ -268,7 +268,7 @@ def measuring_lock_of_inner_runs():
 # --- reports ------------------------------------------------------------------------------
 
 
-def test_every_format_that_others_read(run, project):
+def test_every_format_for_other_tools(run, project):
     """Reports say where the test is written, because an annotation of a workflow goes there."""
     folder = project.mkdir("cell")
     (project.path / "test_scenario.py").rename(folder / "test_arm.py")
@@ -292,14 +292,14 @@ def test_every_format_that_others_read(run, project):
         assert len(properties[f"ldos.{metric}.values_ms"].split()) == 2
 
 
-def test_a_report_of_no_known_format_is_a_usage_error(run, project):
+def test_unknown_report_format_is_a_usage_error(run, project):
     result = run("--ldos-report=x.pdf")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*--ldos-report is *x.pdf*", "*files that end with .html, .md, .json*"])
     assert not list(project.path.glob(".ldos"))
 
 
-def test_a_page_without_its_library_is_refused_before_anything_is_measured(project, monkeypatch):
+def test_page_without_its_library_is_refused_before_measuring(project, monkeypatch):
     project.makeconftest(CONFTEST.format(arguments=""))
     (project.path / "absent").mkdir()
     (project.path / "absent/sitecustomize.py").write_text("import sys\nsys.modules['htpy'] = None\n")
@@ -322,7 +322,7 @@ def test_unwritable_output_is_reported_before_measuring(run, project, option):
     assert not list(project.path.glob(".ldos"))
 
 
-def test_outputs_that_break_meanwhile_affect_no_other_and_lose_no_record(run, project):
+def test_failed_output_affects_no_other_and_loses_no_record(run, project):
     project.makepyfile(
         test_scenario="""
         import shutil
@@ -357,7 +357,7 @@ def test_outputs_that_break_meanwhile_affect_no_other_and_lose_no_record(run, pr
     assert "INTERNALERROR" not in result.stdout.str()
 
 
-def test_the_job_summary_is_appended_to_when_asked(run, project, monkeypatch):
+def test_job_summary_is_appended_on_request(run, project, monkeypatch):
     summary = project.path / "summary.md"
     summary.write_text("before\n", "utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
@@ -367,6 +367,6 @@ def test_the_job_summary_is_appended_to_when_asked(run, project, monkeypatch):
     assert summary.read_text("utf-8").startswith("before\n<!-- pytest-ldos report -->\n")
 
 
-def test_a_job_summary_where_there_is_no_job(run, monkeypatch):
+def test_job_summary_outside_of_a_job(run, monkeypatch):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     run(*TWO, "--ldos-summary").stdout.fnmatch_lines(["no job summary: GITHUB_STEP_SUMMARY is not set*"])

@@ -59,7 +59,7 @@ def own_folder(project):
     return write
 
 
-def test_a_metric_goes_wherever_ours_go(run, project, own_folder, monkeypatch):
+def test_own_metric_is_in_every_output(run, project, own_folder, monkeypatch):
     own_folder(OWN)
     arguments = ("own", "--ldos-trials=20", "--ldos-warmup=0")
     run(*arguments, "--junitxml=junit.xml", "--ldos-benchmark-json=out.json").stdout.fnmatch_lines(
@@ -78,7 +78,7 @@ def test_a_metric_goes_wherever_ours_go(run, project, own_folder, monkeypatch):
     worse.stdout.fnmatch_lines(["*grips (grips in a trial) regressed: -50.*"])
 
 
-def test_a_metric_belongs_to_the_tests_of_its_folder_and_one_that_fails_spares_the_others(run, project, own_folder):
+def test_metric_applies_to_its_folder_and_a_failing_one_affects_no_other(run, project, own_folder):
     own_folder(
         OWN.replace(
             "    def cycles(context, window):", "    def cycles(context, window):\n        assert window is None"
@@ -100,7 +100,7 @@ def test_a_metric_belongs_to_the_tests_of_its_folder_and_one_that_fails_spares_t
     assert result.ret == exit_codes.INVALID
 
 
-def test_a_wrapper_of_the_hook_registers_nothing_itself(run, project, own_folder):
+def test_hook_wrapper_registers_nothing_itself(run, project, own_folder):
     own_folder(OWN + WRAPPER)
     result = run("own", "--ldos-trials=2", "--ldos-warmup=0")
     (file,) = project.path.glob(".ldos/runs/*/*/trials.json")

@@ -13,7 +13,7 @@ TWO = ("--ldos-trials=2", "--ldos-warmup=1")
 START = "baseline: trials to make: 2, 1 before them to warm up"
 
 
-def test_a_quiet_run_tells_each_start_in_a_line_of_its_own(run, project):
+def test_quiet_run_prints_a_line_per_start(run, project):
     project.makepyfile(test_scenario=SCENARIO + AGAIN)
     result = run("-q", *TWO)
     shown = [line.rstrip() for line in result.stdout.lines if not line.startswith("ldos: ")]

@@ -67,7 +67,7 @@ LONG = pytest.mark.acceptance
         ("tests/pyproject.toml", "[tool.pytest.ini_options]\n"),
     ],
 )
-def test_settings_above_the_tests_are_read_where_pytest_has_an_ini_of_its_own(cell, forked, ini, text):
+def test_settings_above_the_tests_are_read_despite_another_ini_file(cell, forked, ini, text):
     (cell / ini).write_text(text)
     result = forked.run(cell, *STRICT, "tests")
     result.assert_outcomes(passed=1)
@@ -117,7 +117,7 @@ def test_tests_of_a_package_lead_to_the_settings_above_it(cell, forked, monkeypa
     assert kept(cell) == 3
 
 
-def test_tests_of_a_package_elsewhere_have_the_settings_where_pytest_runs(cell, forked, monkeypatch):
+def test_tests_of_an_installed_package_use_the_settings_of_the_working_directory(cell, forked, monkeypatch):
     (cell / "tests/__init__.py").touch()
     (cell.parent / "installed").mkdir()
     (cell / "tests").rename(cell.parent / "installed/arm_tests")
@@ -146,7 +146,7 @@ def test_a_link_to_tests_leads_to_the_settings_above_the_tests(cell, forked):
     assert kept(cell) == 3
 
 
-def test_a_nearer_table_wins_and_a_file_without_one_is_passed_over(cell, forked):
+def test_nearest_table_is_used_and_files_without_one_are_skipped(cell, forked):
     (cell.parent / "ldos.toml").write_text("trials = 9\n")
     (cell / "tests/pyproject.toml").write_text('[project]\nname = "tests"\ndependencies = ["pytest-ldos"]\n')
     forked.run(cell.parent, *STRICT, "cell").assert_outcomes(passed=1)
@@ -166,7 +166,7 @@ def test_repository_baselines_are_next_to_the_settings(cell, forked):
     assert not list(cell.glob(".ldos/baselines/*/*/busy.json"))
 
 
-def test_no_settings_are_named_with_the_place_of_the_results(cell, forked):
+def test_missing_settings_are_noted_with_the_place_of_results(cell, forked):
     (cell / "pyproject.toml").unlink()
     (cell / "tests/test_busy.py").write_text(TEST.format(mark="baseline"))
     (cell / "tests/pytest.ini").write_text("[pytest]\n")
@@ -178,7 +178,7 @@ def test_no_settings_are_named_with_the_place_of_the_results(cell, forked):
 # --- files that are named -----------------------------------------------------------------
 
 
-def test_a_file_that_is_named_is_read_instead_and_results_stay_with_the_project(cell, forked, monkeypatch):
+def test_named_file_is_read_and_results_stay_with_the_project(cell, forked, monkeypatch):
     (cell / "ci").mkdir()
     (cell / "ci/ldos.toml").write_text("trials = 2\nwarmup = 0\n[scenarios.busy]\n")
     (cell / "tests/pytest.ini").write_text("[pytest]\n")
@@ -239,7 +239,7 @@ def test_one_project_of_two_is_measured_with_its_own_settings(two, forked, argum
     assert everything(two) == [two / "gripper"]
 
 
-def test_only_the_project_whose_tests_are_not_deselected_by_another_plugin_counts(two, forked):
+def test_project_with_only_deselected_tests_is_ignored(two, forked):
     (two / "conftest.py").write_text(
         "import pytest\n\n@pytest.hookimpl(trylast=True)\n"
         "def pytest_collection_modifyitems(items):\n    items[:] = [each for each in items if 'grasp' in each.nodeid]\n"
@@ -256,7 +256,7 @@ def test_projects_with_and_without_settings_in_one_run_are_refused(two, forked):
     result.stderr.fnmatch_lines(["*gripper/tests/test_grasp.py::test_baseline to no settings file*"])
 
 
-def test_a_file_that_is_named_is_that_of_all_projects(two, forked):
+def test_named_file_applies_to_all_projects(two, forked):
     (two / "both.toml").write_text("trials = 1\nwarmup = 0\n[scenarios.busy]\n[scenarios.grasp]\n")
     result = forked.run(two, *STRICT, "--ldos-config=both.toml")
     assert result.ret == 0
@@ -264,7 +264,7 @@ def test_a_file_that_is_named_is_that_of_all_projects(two, forked):
     assert kept(two) == kept(two, "grasp") == 1
 
 
-def test_tests_are_listed_whatever_settings_they_have(two, forked):
+def test_tests_of_several_projects_can_be_listed(two, forked):
     result = forked.run(two, *STRICT, "--collect-only")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
@@ -272,7 +272,7 @@ def test_tests_are_listed_whatever_settings_they_have(two, forked):
     )
 
 
-def test_a_test_for_each_scenario_of_its_own_project(two, forked):
+def test_scenarios_are_those_of_the_tests_project(two, forked):
     for name in ("cell", "gripper"):
         (file,) = (two / name / "tests").glob("test_*.py")
         file.write_text("def test_each(ldos_scenario):\n    ldos_scenario()\n")
@@ -294,7 +294,7 @@ def test_{mark}(request):
 """
 
 
-def test_a_stack_that_is_asked_for_as_a_test_runs_has_the_settings_above_that_test(two, forked):
+def test_stack_requested_at_run_time_has_its_tests_settings(two, forked):
     (two / "cell/tests/test_busy.py").write_text(DYNAMIC.format(mark="busy"))
     (two / "gripper/tests/test_grasp.py").write_text(DYNAMIC.format(mark="grasp"))
     result = forked.run(two, *STRICT)
@@ -304,7 +304,7 @@ def test_a_stack_that_is_asked_for_as_a_test_runs_has_the_settings_above_that_te
     assert everything(two) == [two / "cell"]
 
 
-def test_a_combination_of_scenarios_of_a_project_further_down(two, forked):
+def test_combination_of_scenarios_of_a_nested_project(two, forked):
     (two / "cell/tests/test_busy.py").write_text("def test_each(ldos_scenario):\n    ldos_scenario()\n")
     result = forked.run(two, *STRICT, "-m", "baseline+busy", "cell", "--collect-only", "-q")
     result.stdout.fnmatch_lines(["*test_each[[]baseline+busy]"])
@@ -318,7 +318,7 @@ def test_a_combination_of_scenarios_of_a_project_further_down(two, forked):
 
 
 @pytest.mark.parametrize("arguments", [("tests",), ("-c", "ci/pytest.ini", "tests/test_busy.py")])
-def test_wrong_settings_are_refused_before_tests_are_collected(cell, forked, arguments):
+def test_invalid_settings_are_refused_before_collection(cell, forked, arguments):
     (cell / "ci").mkdir()
     (cell / "ci/pytest.ini").write_text("[pytest]\n")
     (cell / "pyproject.toml").write_text("[tool.ldos]\ntrails = 3\n")
@@ -328,7 +328,7 @@ def test_wrong_settings_are_refused_before_tests_are_collected(cell, forked, arg
     assert "collected" not in result.stdout.str()
 
 
-def test_wrong_settings_further_down_are_an_error_of_their_tests(two, forked):
+def test_invalid_settings_of_a_nested_project_are_an_error_of_its_tests(two, forked):
     (two / "gripper/ldos.toml").write_text("trails = 3\n")
     result = forked.run(two, *STRICT)
     assert result.ret != 0
@@ -336,7 +336,7 @@ def test_wrong_settings_further_down_are_an_error_of_their_tests(two, forked):
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_a_file_that_cannot_be_parsed_is_refused_if_it_names_us(cell, forked):
+def test_unparsable_file_is_refused_if_it_mentions_ldos(cell, forked):
     (cell / "tests/pytest.ini").write_text("[pytest]\n")
     (cell / "pyproject.toml").write_text("[tool.ldos\n")
     result = forked.run(cell, *STRICT, "tests")

@@ -39,7 +39,7 @@ def test_busy_machine_is_reported_once_and_leaves_no_folder(run, project):
     assert (project.path / "report.json").read_text().count("another measuring session holds this machine") == 1
 
 
-def test_what_would_spoil_every_measurement_is_reported_once(run, project):
+def test_fault_of_every_measurement_is_reported_once(run, project):
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     project.makepyfile(test_scenario=SCENARIO + AGAIN)
     result = run("-n1")
@@ -62,7 +62,11 @@ def no_network(monkeypatch):
 """As pytest-recording blocks the network."""
 
 
-@pytest.mark.parametrize("blocked", ["--disable-socket", "--allow-hosts=127.0.0.1"])
+LONG = pytest.mark.acceptance
+"""Another way to a refusal that one of the others has."""
+
+
+@pytest.mark.parametrize("blocked", ["--disable-socket", pytest.param("--allow-hosts=127.0.0.1", marks=LONG)])
 def test_a_plugin_that_blocks_sockets_is_named(run, project, blocked):
     pytest.importorskip("pytest_socket", reason="pytest-socket is not installed")
     result = run(blocked)
@@ -78,7 +82,7 @@ def test_a_plugin_that_blocks_sockets_is_named(run, project, blocked):
     assert not (project.path / ".ldos").exists()
 
 
-def test_what_the_refusal_of_blocked_sockets_advises(run, project):
+def test_refusal_of_blocked_sockets_has_a_remedy(run, project):
     pytest.importorskip("pytest_socket", reason="pytest-socket is not installed")
     assert run("--disable-socket", "--force-enable-socket", "--ldos-trials=2").ret == 0
     project.makepyfile(test_scenario=SCENARIO.replace("@pytest", "@pytest.mark.enable_socket\n@pytest", 1))
@@ -117,7 +121,7 @@ UNREADABLE = {
 }
 
 
-def test_records_that_cannot_be_read_are_refused_before_the_first_start(run, project):
+def test_unreadable_records_are_refused_before_the_first_start(run, project):
     broken_records(project, **{file: text for file, (text, _) in UNREADABLE.items()})
     names = [file.partition("_")[0] for file in UNREADABLE]
     tests = (SCENARIO.replace("reach", name).replace("baseline", f"baseline(name={name!r})") for name in names)
@@ -134,7 +138,7 @@ def test_records_that_cannot_be_read_are_refused_before_the_first_start(run, pro
     assert not list(project.path.glob(".ldos/runs/*"))
 
 
-def test_a_first_baseline_that_cannot_be_written_is_refused_before_the_first_start(run, project):
+def test_unwritable_first_baseline_is_refused_before_the_first_start(run, project):
     (project.path / ".ldos").mkdir()
     (project.path / ".ldos/baselines").write_text("no folder")
     result = run("--ldos-stack=embedded", "--ldos-trials=2")
@@ -143,7 +147,7 @@ def test_a_first_baseline_that_cannot_be_written_is_refused_before_the_first_sta
     result.stdout.no_fnmatch_line("*starting the stack*")
 
 
-def test_a_baseline_that_is_to_be_replaced_may_be_damaged(run, project):
+def test_baseline_to_be_replaced_may_be_damaged(run, project):
     broken_records(project, baseline_json=LFS)
     result = run("--ldos-stack=embedded", "--ldos-trials=2", "--ldos-warmup=0", "--ldos-update-baseline")
     result.stdout.fnmatch_lines(["*starting the stack*"])
@@ -157,10 +161,10 @@ GOALS = "home: {joints: {panda_joint1: 0.0}}\ngoal_sets: {shelf: [{name: top, jo
     [
         ("goals = 'absent.yaml'", "", "*absent.yaml cannot be read: No such file or directory"),
         ("goals = 'goals.yaml'", "goals = 'shelf'", "*goal 'home' does not fit the Panda's joints*"),
-        ("", "goals = 'shelf'", "*there is no goal set 'shelf'"),
+        pytest.param("", "goals = 'shelf'", "*there is no goal set 'shelf'", marks=LONG),
     ],
 )
-def test_goals_that_there_are_not_are_refused_before_the_first_start(run, project, stack, scenario, reason):
+def test_missing_goals_are_refused_before_the_first_start(run, project, stack, scenario, reason):
     (project.path / "goals.yaml").write_text(GOALS)
     with (project.path / "pyproject.toml").open("a") as file:
         file.write(f"\n[tool.ldos.stack]\nkind = 'embedded'\n{stack}\n[tool.ldos.scenarios.baseline]\n{scenario}\n")
@@ -170,7 +174,7 @@ def test_goals_that_there_are_not_are_refused_before_the_first_start(run, projec
     result.stdout.no_fnmatch_line("*starting the stack*")
 
 
-def test_goals_that_a_test_names_are_refused_before_the_first_start(run, project):
+def test_unknown_goals_of_a_test_are_refused_before_the_first_start(run, project):
     project.makepyfile(test_scenario=SCENARIO.replace("(panda_stack))", "(panda_stack, goals='shelf'))"))
     result = run("--ldos-stack=embedded", "--ldos-trials=2")
     result.assert_outcomes(failed=1)
@@ -179,7 +183,7 @@ def test_goals_that_a_test_names_are_refused_before_the_first_start(run, project
     result.stdout.no_fnmatch_line("*starting the stack*")
 
 
-@pytest.mark.parametrize("how", ["--forked", "mark"])
+@pytest.mark.parametrize("how", ["--forked", pytest.param("mark", marks=LONG)])
 def test_tests_in_child_processes_are_refused(run, project, how):
     pytest.importorskip("pytest_forked")
     if how == "mark":
@@ -212,8 +216,8 @@ def pytest_runtest_protocol(item, nextitem):
 """
 
 
-@pytest.mark.parametrize("outcome", ["failed", "passed"])
-def test_whatever_forks_for_each_test(run, project, outcome):
+@pytest.mark.parametrize("outcome", [pytest.param("failed", marks=LONG), "passed"])
+def test_plugins_that_fork_for_each_test_are_refused(run, project, outcome):
     (project.path / "forks.py").write_text(FORKS.replace("OUTCOME", outcome))
     result = run("-p", "forks", "-s", "--ldos-trials=2")
     assert result.ret == 1

@@ -40,7 +40,7 @@ def test_a_first_run_stays_without_a_baseline_unless_its_judgement_is_damaged(pr
 
 
 @pytest.mark.acceptance
-def test_a_regression_stays_one_when_the_baseline_is_recorded_again(project, run, verdicts):
+def test_regression_stays_one_after_the_baseline_is_replaced(project, run, verdicts):
     run()
     run("--ldos-report", "result.json", stack="noisy(2, planning=3.0)")
     assert verdicts() == {"baseline": "regressed"}

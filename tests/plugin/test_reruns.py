@@ -111,15 +111,23 @@ def require_first_verdict(result: pytest.RunResult, project: pytest.Pytester) ->
     result.stdout.fnmatch_lines(["*scenario 'baseline': regressed*", "*not measured again*"])
 
 
-@pytest.mark.parametrize("name", RERUNNING_PLUGINS)
-def test_a_red_test_that_a_plugin_reruns_stays_red(rerun, project, name):
+LONG = pytest.mark.acceptance
+"""Another way to run a test again, which is refused in the same place."""
+
+
+def shortened(names, *short):
+    return [name if name in short else pytest.param(name, marks=LONG) for name in names]
+
+
+@pytest.mark.parametrize("name", shortened(RERUNNING_PLUGINS, "rerunfailures-forced"))
+def test_red_test_rerun_by_a_plugin_stays_red(rerun, project, name):
     module, arguments = RERUNNING_PLUGINS[name]
     pytest.importorskip(module)
     require_first_verdict(rerun(*arguments), project)
 
 
-@pytest.mark.parametrize("name", HOME_MADE)
-def test_a_red_test_that_a_conftest_reruns_stays_red(rerun, project, name):
+@pytest.mark.parametrize("name", shortened(HOME_MADE, "protocol", "function"))
+def test_red_test_rerun_by_a_conftest_stays_red(rerun, project, name):
     require_first_verdict(rerun(plugin=HOME_MADE[name]), project)
 
 
@@ -127,8 +135,8 @@ def test_a_red_test_that_a_conftest_reruns_stays_red(rerun, project, name):
     "mark",
     [
         "flaky(reruns=2)",
-        pytest.param("flaky(max_runs=3)", marks=pytest.mark.acceptance),
-        pytest.param("flaky(retries=2)", marks=pytest.mark.acceptance),
+        pytest.param("flaky(max_runs=3)", marks=LONG),
+        pytest.param("flaky(retries=2)", marks=LONG),
     ],
 )
 def test_a_mark_reruns_no_red_test(rerun, project, mark):
@@ -152,7 +160,7 @@ def test_history_and_record_hold_the_first_run_alone(rerun, project):
     assert HistoryStore(project.path / "kept").read().table["run"].n_unique() == 1
 
 
-def test_a_failure_that_is_reported_as_a_rerun_decides_the_exit_status(rerun, project):
+def test_failure_reported_as_a_rerun_decides_the_exit_status(rerun, project):
     result = rerun(plugin=PROTOCOL + HIDING)
     assert result.ret == 10
     assert measured_sets(project) == 1
@@ -203,7 +211,7 @@ ASSERTED = "COUNT.append(1); assert len(COUNT) > 1, 'too few'"
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_a_failure_without_a_verdict_stands_too(rerun, project, place):
+def test_failure_without_a_verdict_is_not_rerun(rerun, project, place):
     pytest.importorskip("pytest_rerunfailures")
     lines = {"before": "pass", "after": "pass"} | {place: ASSERTED}
     project.makepyfile(test_scenario=FAILS_ONCE.format(fixtures="panda_stack, ldos_trials, ldos_gate", **lines))
@@ -213,7 +221,7 @@ def test_a_failure_without_a_verdict_stands_too(rerun, project, place):
     result.stdout.fnmatch_lines(["AssertionError: too few", "(not measured again*"])
 
 
-def test_a_stack_that_is_asked_for_at_run_time_is_measured_once(rerun, project):
+def test_stack_requested_at_run_time_is_measured_once(rerun, project):
     pytest.importorskip("pytest_rerunfailures")
     lines = "panda_stack, ldos_trials, ldos_gate = map(request.getfixturevalue, ('panda_stack', 'ldos_trials', 'ldos_gate'))"
     project.makepyfile(test_scenario=FAILS_ONCE.format(fixtures="request", before=lines, after="pass"))
@@ -244,7 +252,7 @@ def test_a_stack_that_did_not_start_is_not_started_again(rerun, project):
     result.stdout.fnmatch_lines(["scenario 'baseline': infra", "no controller answers*", "(not measured again*"])
 
 
-def test_a_missing_verdict_of_a_strict_run_is_not_asked_for_again(rerun, project):
+def test_missing_verdict_of_a_strict_run_is_not_rerun(rerun, project):
     pytest.importorskip("pytest_rerunfailures")
     result = rerun("--reruns=2", "--ldos-strict", stack=GREEN)
     assert result.ret == 12
@@ -275,7 +283,7 @@ def test_reach(panda_stack, ldos_trials, ldos_gate):
 """
 
 
-def test_a_test_that_tries_until_it_passes_is_red(rerun, project):
+def test_test_that_retries_until_it_passes_is_red(rerun, project):
     project.makepyfile(test_scenario=SWALLOWED)
     result = rerun()
     assert result.ret == 10

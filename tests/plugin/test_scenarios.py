@@ -67,7 +67,7 @@ def test_one_test_becomes_one_for_each_scenario(project, run):
     }
 
 
-def test_a_combination_is_asked_for_with_a_plus(project, run):
+def test_combination_is_requested_with_a_plus(project, run):
     project.makepyfile(test_scenario=EVERY)
     result = run("-m", "msg_load+cpu_load", "--ldos-trials=3", "--ldos-warmup=0", "--strict-markers", "-rA")
     assert result.ret == 0
@@ -76,7 +76,7 @@ def test_a_combination_is_asked_for_with_a_plus(project, run):
     assert list(records(project)["cpu_load+msg_load"]["spec"]["loads"]) == ["cpu_load", "dds_flood"]
 
 
-def test_all_spellings_of_a_combination_mean_one_test(project, run):
+def test_all_spellings_of_a_combination_are_one_test(project, run):
     with (project.path / "pyproject.toml").open("a") as file:
         file.write('\n[tool.ldos.scenarios."msg_load+cpu_load"]\ntrials = 7\n')
     project.makepyfile(test_scenario=EVERY)
@@ -85,7 +85,7 @@ def test_all_spellings_of_a_combination_mean_one_test(project, run):
     assert found == ["test_scenario.py::test_scenario[cpu_load+msg_load]"]
 
 
-def test_combinations_alone_are_skipped_with_their_reason(project, run):
+def test_unrequested_combinations_are_skipped_with_a_reason(project, run):
     chosen = EVERY.replace("def test_scenario", "@pytest.mark.ldos_scenarios('+')\ndef test_scenario")
     project.makepyfile(test_scenario=chosen)
     result = run("-rs")
@@ -125,7 +125,7 @@ WRONG_LOADS = {
 }
 
 
-def test_loads_that_are_asked_for_wrongly(project, run):
+def test_invalid_requests_for_loads(project, run):
     tests = (
         f"@pytest.mark.baseline(name='number_{number}')\ndef test_{number}(ldos_stack, {call.partition('(')[0]}):\n"
         f"    with {call}:\n        pass\n\n"
@@ -161,7 +161,7 @@ def test_deadlines_of_a_scenario_are_checked_without_a_baseline(project, run):
     )
 
 
-def test_a_changed_load_is_not_compared_and_not_recorded_over(project, run):
+def test_changed_load_is_not_compared_and_keeps_the_baseline(project, run):
     project.makepyfile(test_scenario=EVERY)
     few = ("-m", "msg_load", "--ldos-warmup=0", "--ldos-trials=2")
     first = run(*few)
@@ -174,7 +174,7 @@ def test_a_changed_load_is_not_compared_and_not_recorded_over(project, run):
     assert run(*few, "--ldos-strict").ret == 12
 
 
-def test_a_test_whose_mark_says_its_scenario_is_one(project, run):
+def test_scenario_named_in_a_mark_is_used(project, run):
     project.makepyfile(
         test_scenario=f"{FAKES}\n@pytest.mark.msg_load(trials=3)\ndef test_own(ldos_scenario):\n    ldos_scenario()\n"
     )

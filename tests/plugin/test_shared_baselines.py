@@ -21,7 +21,7 @@ def shared(record, project):
     return file.parent
 
 
-def test_a_regression_from_it_is_shown_and_green(run, shared):
+def test_regression_from_a_shared_baseline_is_shown_and_green(run, shared):
     first = run(*FAST, stack=SLOWER)
     assert first.ret == 0
     first.stdout.fnmatch_lines(
@@ -37,7 +37,7 @@ def test_a_regression_from_it_is_shown_and_green(run, shared):
 
 
 @pytest.mark.acceptance
-def test_the_machines_own_is_judged_by_once_there_is_one(run, shared):
+def test_machines_own_baseline_is_used_once_it_exists(run, shared):
     run(*FAST, stack=SLOWER)
     second = run(*FAST, stack="noisy(3, planning=3.0)")
     assert second.ret == 0
@@ -46,19 +46,19 @@ def test_the_machines_own_is_judged_by_once_there_is_one(run, shared):
     assert run(*FAST, stack="noisy(4, planning=9.0)").ret == 10
 
 
-def test_named_it_is_judged_by_at_once(run, shared, project):
+def test_named_shared_baseline_is_used_immediately(run, shared, project):
     assert run(*FAST, "--ldos-baselines=baselines", stack=SLOWER).ret == 10
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))
 
 
 @pytest.mark.acceptance
-def test_named_in_the_settings_it_comes_before_the_machines_own(run, shared, project):
+def test_shared_baseline_of_the_settings_has_precedence(run, shared, project):
     run(*FAST, stack=SLOWER)
     (project.path / "ldos.toml").write_text('baselines = "baselines"\n')
     assert run(*FAST, stack=SLOWER).ret == 10
 
 
-def test_one_of_another_host_class_is_not_shown(run, shared):
+def test_shared_baseline_of_another_host_class_is_not_shown(run, shared):
     shared.rename(shared.with_name("another-class"))
     first = run(*FAST, stack=SLOWER)
     assert first.ret == 0
@@ -67,7 +67,7 @@ def test_one_of_another_host_class_is_not_shown(run, shared):
 
 
 @pytest.mark.acceptance
-def test_one_that_is_damaged_is_named_and_not_judged_by(run, shared):
+def test_damaged_shared_baseline_is_named_and_not_used(run, shared):
     (shared / "baseline.json").write_text("{")
     first = run(*FAST)
     assert first.ret == 0
@@ -75,7 +75,7 @@ def test_one_that_is_damaged_is_named_and_not_judged_by(run, shared):
 
 
 @pytest.mark.acceptance
-def test_a_strict_run_needs_one_that_is_named(run, shared, project):
+def test_strict_run_needs_a_named_baseline(run, shared, project):
     assert run(*FAST, "--ldos-strict").ret == 12
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))
     assert run(*FAST, "--ldos-strict", "--ldos-baselines=baselines", stack="noisy(2)").ret == 0

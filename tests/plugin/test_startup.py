@@ -52,11 +52,11 @@ def loaded(project: pytest.Pytester, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize("arguments", [(), ("--markers",), ("-m", "not baseline"), ("--collect-only",)], ids=" ".join)
-def test_an_unrelated_run_loads_these_and_no_others(unrelated, arguments):
+def test_unrelated_run_loads_only_these_modules(unrelated, arguments):
     assert loaded(unrelated, *arguments) == LOADED
 
 
-def test_a_project_that_only_depends_on_us_is_unrelated(unrelated):
+def test_project_that_only_depends_on_ldos_is_unrelated(unrelated):
     unrelated.makepyprojecttoml('[project]\nname = "other"\ndependencies = ["pytest-ldos>=0.1"]\n')
     assert loaded(unrelated) == LOADED
 
@@ -65,7 +65,7 @@ SESSION = "pytest_ldos.plugin.session"
 
 
 @pytest.mark.parametrize("arguments", [("--ldos-history=kept",), ("-m", "not cpu_load+msg_load")], ids=" ".join)
-def test_what_is_asked_on_the_command_line_makes_the_session_and_nothing_else(unrelated, arguments):
+def test_command_line_options_create_the_session_and_load_nothing_else(unrelated, arguments):
     """Neither libraries that take long nor native modules are loaded before a test measures."""
     found = loaded(unrelated, *arguments)
     assert SESSION in found
@@ -81,17 +81,17 @@ def test_what_is_asked_on_the_command_line_makes_the_session_and_nothing_else(un
         ("pyproject.toml", '[project]\ndependencies = ["pytest-ldos"]\n[tool]\nldos.trials = 3\n'),
     ],
 )
-def test_a_settings_file_makes_the_session(unrelated, file, text):
+def test_settings_file_creates_the_session(unrelated, file, text):
     (unrelated.path / file).write_text(text, "utf-8")
     assert SESSION in loaded(unrelated, f"--rootdir={unrelated.path}")
 
 
-def test_a_variable_of_the_environment_makes_the_session(unrelated, monkeypatch):
+def test_environment_variable_creates_the_session(unrelated, monkeypatch):
     monkeypatch.setenv("LDOS_TRIALS", "3")
     assert SESSION in loaded(unrelated)
 
 
-def test_a_wrong_variable_is_refused_where_nothing_measures(unrelated, monkeypatch):
+def test_invalid_variable_is_refused_without_measuring_tests(unrelated, monkeypatch):
     monkeypatch.setenv("LDOS_TRAILS", "3")
     result = unrelated.runpytest_subprocess(timeout=300)
     assert result.ret == 4
@@ -115,7 +115,7 @@ def test_marks_and_fixtures_are_known_without_a_session(unrelated):
 
 
 @pytest.mark.acceptance
-def test_a_stack_that_is_asked_for_at_run_time_makes_the_session(run, project):
+def test_stack_requested_at_run_time_creates_the_session(run, project):
     """Earlier failures, which are not verdicts, still decide the exit status."""
     project.makepyfile(
         test_scenario="""

@@ -53,31 +53,37 @@ def with_body(body: str) -> str:
 
 DESELECTED = "deselected by a plugin or a conftest.py"
 
-UNJUDGED = {
-    "skip": (marked("skip(reason='no arm here')"), "", [], "skipped: no arm here"),
-    "skipif": (marked("skipif('True', reason='no arm today')"), "", [], "skipped: no arm today"),
-    "skipped-in-the-body": (with_body("pytest.skip('no arm yet')"), "", [], "skipped: no arm yet"),
-    "expected-failure": (marked("xfail(reason='known', run=False)"), "", [], "expected to fail: *known*"),
-    "load": (
+ONE_BY_ONE = {
+    "skipped": (marked("skip(reason='no arm here')"), "skipped: no arm here"),
+    "skipped_today": (marked("skipif('True', reason='no arm today')"), "skipped: no arm today"),
+    "skipped_in_the_body": (with_body("pytest.skip('no arm yet')"), "skipped: no arm yet"),
+    "expected_failure": (marked("xfail(reason='known', run=False)"), "expected to fail: *known*"),
+    "no_load": (
         SCENARIO.replace("baseline", "cpu_load(unavailable='skip')"),
-        ABSENT,
-        [],
         "skipped: cpu_load: stress-ng is not here*",
     ),
+    "no_gate": (with_body("ldos_trials(panda_stack)"), "trials were made but never judged"),
+    "no_trials": (with_body("pass"), "passed without a verdict"),
+}
+"""Tests without a verdict, each with its reason."""
+
+LONG = pytest.mark.acceptance
+"""Another way to a reason that one of the others has."""
+
+UNJUDGED = {
     "benchmark-only": (SCENARIO, "", ["-ppytest_benchmark.plugin", "--benchmark-only"], "skipped: *benchmark*"),
     "conftest": (SCENARIO, DESELECTS.format(how=""), [], DESELECTED),
     "conftest-first": (SCENARIO, DESELECTS.format(how="@pytest.hookimpl(tryfirst=True)"), [], DESELECTED),
     "shard": (SCENARIO, DESELECTS.format(how="@pytest.hookimpl(trylast=True)"), [], DESELECTED),
     "removed": (SCENARIO, REMOVES, ["test_scenario.py", "test_unit.py"], DESELECTED),
     "removed-alone": (SCENARIO, REMOVES, ["test_scenario.py"], DESELECTED),
-    "no-gate": (with_body("ldos_trials(panda_stack)"), "", [], "trials were made but never judged"),
-    "nothing-asked": (with_body("pass"), "", [], "passed without a verdict"),
     "setup-only": (SCENARIO, "", ["--setup-only"], "not run"),
     "ended": (SCENARIO, ENDS, [], "not run"),
     "selected": (marked("skip(reason='no arm here')"), "", ["-m", "baseline"], "skipped: no arm here"),
     "module": ("import pytest\npytest.importorskip('ros_of_mine')\n" + SCENARIO, "", [], ""),
     "node": (marked("skip(reason='no arm here')"), "", ["test_scenario.py::test_reach"], "skipped: no arm here"),
 }
+REPEATED = {"conftest-first", "removed", "setup-only", "selected"}
 
 
 @pytest.fixture
@@ -95,7 +101,20 @@ def run(project, forked, monkeypatch):
     return runner
 
 
-@pytest.mark.parametrize("way", UNJUDGED)
+def test_each_test_without_a_verdict_has_its_reason(run):
+    tests = (
+        text.removeprefix(HEAD)
+        .replace("test_reach", f"test_{name}")
+        .replace("mark.baseline", f"mark.baseline(name='{name}')")
+        for name, (text, _) in ONE_BY_ONE.items()
+    )
+    result = run(test=HEAD + "\n".join(tests), plugin=ABSENT)
+    assert result.ret == 12
+    for name, (_, reason) in ONE_BY_ONE.items():
+        result.stdout.fnmatch_lines([f"*test_scenario.py::test_{name}: {reason}*"])
+
+
+@pytest.mark.parametrize("way", [pytest.param(each, marks=LONG) if each in REPEATED else each for each in UNJUDGED])
 def test_a_strict_session_without_a_verdict_ends_with_12(run, way):
     test, plugin, arguments, reason = UNJUDGED[way]
     result = run(*arguments, test=test, plugin=plugin)
@@ -104,7 +123,7 @@ def test_a_strict_session_without_a_verdict_ends_with_12(run, way):
     result.stdout.fnmatch_lines(["*no test was judged, and this run requires a verdict*", f"*{shown}*", "*→ *-m*"])
 
 
-def test_without_strict_it_stays_as_it_is(run, monkeypatch):
+def test_without_strict_the_exit_status_is_unchanged(run, monkeypatch):
     monkeypatch.setenv("LDOS_STRICT", "no")
     result = run(test=marked("skip"))
     assert result.ret == 0
@@ -114,25 +133,24 @@ def test_without_strict_it_stays_as_it_is(run, monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("-m", "not baseline"),
-        ("-k", "unit"),
-        ("--deselect=test_scenario.py::test_reach",),
-        ("--ignore=test_scenario.py",),
-        ("test_unit.py",),
-        ("--collect-only",),
-        ("--markers",),
-        ("--fixtures",),
+        pytest.param(("-m", "not baseline"), id="-m"),
+        pytest.param(("-k", "unit"), id="-k", marks=LONG),
+        pytest.param(("--deselect=test_scenario.py::test_reach",), id="--deselect", marks=LONG),
+        pytest.param(("--ignore=test_scenario.py",), id="--ignore", marks=LONG),
+        pytest.param(("test_unit.py",), id="file"),
+        pytest.param(("--collect-only",), id="--collect-only"),
+        pytest.param(("--markers",), id="--markers"),
+        pytest.param(("--fixtures",), id="--fixtures", marks=LONG),
     ],
-    ids=" ".join,
 )
-def test_deselected_tests_are_not_a_fault(run, arguments):
+def test_deselected_tests_need_no_verdict(run, arguments):
     result = run(*arguments)
     assert result.ret == 0
     assert "requires a verdict" not in result.stdout.str()
 
 
 @pytest.mark.parametrize("option", ["--lf", "--sw"])
-def test_last_failures_that_are_of_other_tests_are_no_fault(run, monkeypatch, option):
+def test_last_failed_of_other_tests_is_accepted(run, monkeypatch, option):
     arguments = ("-oaddopts=", option, "test_scenario.py")
     monkeypatch.setenv("LDOS_STRICT", "no")
     assert run(*arguments, test=f"{SCENARIO}\ndef test_other():\n    assert False\n").ret != 0
@@ -165,7 +183,7 @@ def test_tests_of_workers_are_required_too(run):
     result.stdout.fnmatch_lines(["*test_scenario.py::test_reach: skipped: no arm here"])
 
 
-def test_combinations_that_were_not_asked_for_are_no_fault(run):
+def test_unrequested_combinations_need_no_verdict(run):
     test = "import pytest\n@pytest.mark.ldos_scenarios('+')\ndef test_reach(ldos_scenario):\n    ldos_scenario()\n"
     assert run(test=test).ret == 0
 
@@ -181,7 +199,7 @@ def test_reach(panda_stack, ldos_trials):
 
 
 @pytest.mark.acceptance
-def test_a_sweep_asks_for_results_and_not_for_a_verdict(run):
+def test_sweep_needs_results_but_no_verdict(run):
     assert run(test=SWEEP).ret == 0
     resumed = run("--ldos-resume", test=SWEEP)
     resumed.assert_outcomes(passed=1, skipped=2)

@@ -68,17 +68,17 @@ def test_the_first_run_is_the_baseline_and_a_slower_one_regresses(run):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "printed"),
     [
         ("medain=3", "*medain*"),
         ("median='x'", "*median is 'x'*"),
         ("3", "*takes settings by name*"),
     ],
 )
-def test_invalid_settings_are_reported(run, settings, said):
+def test_invalid_settings_are_reported(run, settings, printed):
     result = run(settings)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines([printed])
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
@@ -174,14 +174,14 @@ def test_marks_are_known_with_the_commands_that_measure_alike(run):
     listed.fnmatch_lines(["*ldos_cpu_cost(**settings)*'ldos cpu-cost'*"])
 
 
-def test_programs_of_this_environment_are_not_measured_in_the_name_of_a_revision(run, project):
+def test_local_programs_are_not_measured_as_a_revisions(run, project):
     result = run("", "--ldos-head=HEAD~1")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*--ldos-head HEAD~1: only a stack is measured of a revision, and an instrument *"])
     assert not list(project.path.glob(".ldos/runs"))
 
 
-def test_a_study_that_is_not_judged_ends_a_strict_run_with_12(run):
+def test_unjudged_study_ends_a_strict_run_with_12(run):
     unjudged = MARKED.replace("ldos_study.check()", "assert ldos_study.trials.trials")
     result = run("", "--ldos-strict", test=unjudged)
     result.assert_outcomes(passed=1)
@@ -189,7 +189,7 @@ def test_a_study_that_is_not_judged_ends_a_strict_run_with_12(run):
     result.stdout.fnmatch_lines(["*test_it.py::test_it: trials were made but never judged*"])
 
 
-def test_an_instrument_measures_once_for_a_test_that_is_rerun(run, project):
+def test_rerun_test_measures_its_instrument_once(run, project):
     """In its fixture, so that the second start is refused while the test is set up."""
     pytest.importorskip("pytest_rerunfailures")
     run("")

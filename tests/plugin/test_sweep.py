@@ -50,7 +50,7 @@ rig.open_rig = stamped
 """
 
 
-def test_cells_of_any_language_are_of_one_sweep():
+def test_cells_with_non_ascii_names_belong_to_one_sweep():
     """pytest escapes what is not ASCII in the name of a test."""
     cells = [SweepCell(axes=(), assignments={}, id=f"place={place}", moment=0) for place in ("Zürich", "大阪", "Bern")]
     items = [SimpleNamespace(nodeid=f"test_x.py::test_reach[{ascii_escaped(cell.id)}-a]") for cell in cells]
@@ -70,7 +70,7 @@ def records(project):
     return folder.records()
 
 
-def test_each_combination_is_a_test_and_all_are_kept_and_shown(project, run):
+def test_each_combination_is_a_test_with_a_stored_result(project, run):
     project.makepyfile(
         test_scenario=SWEEP.replace("@pytest.mark.b", '@pytest.mark.ldos_sweep("trials", [1, 2])\n@pytest.mark.b')
     )
@@ -142,7 +142,7 @@ def test_cells_of_another_head_are_measured(sweep, project, repository):
 
 
 @pytest.mark.acceptance
-def test_killed_in_the_middle_it_goes_on(sweep, project):
+def test_killed_sweep_resumes(sweep, project):
     """SIGKILL, as soon as two cells are on disk."""
     sweep("--collect-only")
     killer = "\nfrom pathlib import Path\nimport os, signal\n\n"
@@ -179,7 +179,7 @@ def test_reach(panda_stack, ldos_trials, ldos_cell):
 
 @pytest.mark.acceptance
 def test_unmeasured_cells_are_retried_if_the_sweep_is_resumed(sweep, project):
-    """Of four cells, one was not permitted, one has a damaged record, one measured nothing, one is there."""
+    """Four cells: one not permitted, one with a damaged record, one without measurements, one complete."""
     project.makepyfile(test_scenario=MIXED)
     sweep().assert_outcomes(passed=3, skipped=1)
     (folder,) = all_sweeps(project.path / ".ldos")
@@ -322,7 +322,7 @@ IMPOSSIBLE = {
 }
 
 
-def test_marks_that_cannot_be_end_the_run_before_anything_starts(project, run):
+def test_invalid_marks_end_the_run_before_measuring(project, run):
     for number, marks in enumerate(IMPOSSIBLE):
         (project.path / f"test_{number}.py").write_text(
             f"import pytest\n\n{marks}\n@pytest.mark.baseline\ndef test_it(ldos_stack):\n    pass\n"
@@ -392,7 +392,7 @@ def test_workers_with_nothing_left_to_measure_show_the_table(sweep, project):
 
 
 @pytest.mark.acceptance
-def test_a_verdict_of_a_worker_is_that_of_the_session(sweep):
+def test_workers_verdict_decides_the_session(sweep):
     sweep("--ldos-trials=10")
     result = sweep("--ldos-trials=10", "-n", "2", stack="noisy(2, planning=3.0)")
     assert result.ret == 10
@@ -400,7 +400,7 @@ def test_a_verdict_of_a_worker_is_that_of_the_session(sweep):
 
 
 @pytest.mark.acceptance
-def test_a_worker_that_is_killed_loses_its_cell_alone(sweep, project, monkeypatch):
+def test_killed_worker_loses_only_its_cell(sweep, project, monkeypatch):
     sweep("--collect-only")
     conftest = project.path / "conftest.py"
     conftest.write_text(
@@ -425,7 +425,7 @@ def test_a_worker_that_is_killed_loses_its_cell_alone(sweep, project, monkeypatc
         ),
     ],
 )
-def test_workers_measure_nothing_but_sweeps(sweep, project, arguments, message):
+def test_workers_measure_only_sweeps(sweep, project, arguments, message):
     project.makepyfile(test_other="def test_plain():\n    pass\n")
     result = sweep("-n", "1", *arguments)
     assert result.ret == 1

@@ -25,7 +25,7 @@ def test_a_topology_is_recorded_as_a_baseline(project, forked):
     assert all(f'"{name}"' in kept for name in ("mean", "p99", "late", "lost", "cpu", "rss"))
 
 
-def test_a_target_that_is_missed_fails_the_test(project, forked):
+def test_missed_target_fails_the_test(project, forked):
     project.makefile(
         ".json", two=text_of(TWO), target='{"resources": {"rss[KB]": 1}, "latency_total": {"lost[%]": 100}}'
     )

@@ -48,7 +48,7 @@ def test_a_slower_planner_is_red_with_exit_status_10_and_keeps_its_trace(run, re
     assert len(list(project.path.glob(".ldos/runs/*/baseline/trace/metadata"))) == 1
 
 
-def test_an_irregular_loop_is_red_too(run, record):
+def test_irregular_loop_is_red(run, record):
     record(*FAST)
     assert run(*FAST, stack="noisy(2, jitter=20.0)").ret == 10
 
@@ -69,9 +69,9 @@ def test_without_a_baseline_a_missed_success_rate_comes_first(run):
     stack = "lambda i: Motion(error_code=-31 if i in (3, 5, 7) else 1, message='no joints reach it')"
     result = run(*FAST, "--ldos-success-rate=0.9", "--ldos-strict", stack=stack)
     assert result.ret == 12
-    said = result.stdout.str()
-    short = said.index(describe_reason(why.ShortOfSuccessRate(7, 10, 0.9)))
-    assert short < said.index(describe_reason(why.BaselineMissing()))
+    printed = result.stdout.str()
+    short = printed.index(describe_reason(why.ShortOfSuccessRate(7, 10, 0.9)))
+    assert short < printed.index(describe_reason(why.BaselineMissing()))
 
 
 def test_discarded_events_are_invalid_with_exit_status_11_and_never_a_baseline(run, project):
@@ -102,7 +102,7 @@ def test_an_ordinary_failure_keeps_pytests_own_exit_status(run, project):
     assert both.ret == 1
 
 
-def test_a_stack_that_dies_is_red_and_the_next_scenario_runs(run, project):
+def test_dead_stack_is_red_and_the_next_scenario_runs(run, project):
     project.makepyfile(
         test_two="""
         import pytest
@@ -122,7 +122,7 @@ def test_a_stack_that_dies_is_red_and_the_next_scenario_runs(run, project):
     )
 
 
-def test_a_stack_that_does_not_start_is_infra_with_exit_status_11_and_in_every_report(project, forked, monkeypatch):
+def test_stack_that_does_not_start_is_infra_in_every_report(project, forked, monkeypatch):
     """The reports are those that the environment names."""
     monkeypatch.setenv("LDOS_REPORT", "a.md,b.json")
     project.makeconftest(
@@ -170,7 +170,7 @@ def test_unjudged_trials_are_reported(run, project):
     result.stdout.fnmatch_lines(["*never judged*ldos_gate.check*"])
 
 
-def test_a_run_without_a_commit_says_why(run, project, repository, monkeypatch):
+def test_run_without_a_commit_has_a_reason(run, project, repository, monkeypatch):
     repository.commit()
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -187,9 +187,7 @@ def test_a_run_without_a_commit_says_why(run, project, repository, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_what_the_processes_inherit_is_a_difference_and_what_belongs_to_the_tests_is_recorded(
-    run, project, monkeypatch
-):
+def test_inherited_variables_are_differences_and_withheld_ones_are_recorded(run, project, monkeypatch):
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
     monkeypatch.setenv("PYTHONTRACEMALLOC", "1")
     run(*FAST).stdout.fnmatch_lines(["*inherited by the measured processes:*GLIBC_TUNABLES glibc.malloc.arena_max=1*"])
@@ -275,11 +273,11 @@ def test_failed_way_home_is_reported_once_in_each_place(project, warmup):
     assert result.ret == 11
     shown = result.stdout.str()
     failure, _, summary = shown.partition("= ldos on ")
-    said = "the arm could not return home (timed_out: the controller took longer than 2.8 s)"
-    assert failure.count(f"baseline: {said}; trying again") == 1
+    printed = "the arm could not return home (timed_out: the controller took longer than 2.8 s)"
+    assert failure.count(f"baseline: {printed}; trying again") == 1
     for part in (failure, summary):
-        assert part.count(f"{said}, at the second attempt, too") == 1
-    assert shown.count(said) == 3
+        assert part.count(f"{printed}, at the second attempt, too") == 1
+    assert shown.count(printed) == 3
     has_numbers = "planning latency " in summary
     assert has_numbers is (warmup == 0)
     assert ("| T1 planning latency |" in (project.path / "r.md").read_text("utf-8")) is has_numbers
@@ -338,7 +336,7 @@ rig.open_rig = open_rig
         pytest.param(DEAD, "no controller", id="infra"),
     ],
 )
-def test_a_foreign_load_is_named_where_nothing_could_be_judged(project, conftest, reason):
+def test_foreign_load_is_named_if_nothing_could_be_judged(project, conftest, reason):
     project.makeconftest(conftest + ALL_NAMED)
     with foreign_load(project.path) as name:
         result = project.runpytest_subprocess("--ldos-warmup=0", "--ldos-report=r.md", timeout=300)

@@ -81,14 +81,14 @@ def test_trials_under_strace_are_invalid_and_not_a_baseline(project, watch):
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))
 
 
-def test_settings_that_make_no_sense_are_usage_errors(run):
+def test_invalid_settings_are_usage_errors(run):
     result = run("--ldos-profile-rate=0")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*at least 1*"])
 
 
 @pytest.mark.acceptance
-def test_an_instrument_is_watched_with_all_it_starts(project):
+def test_instrument_is_watched_with_its_processes(project):
     project.makeconftest(INSTRUMENT_CONFTEST)
     busy = INSTRUMENT.replace(
         '    progress.doing("round 1")\n',
@@ -134,7 +134,7 @@ def test_interleaved_versions_are_compared(project):
 
 
 @pytest.mark.acceptance
-def test_cells_of_a_sweep_are_watched_each_and_are_of_a_sweep_of_their_own(project):
+def test_each_cell_is_watched_in_a_separate_sweep(project):
     project.makeconftest(CONFTEST)
     project.makepyfile(
         test_scenario="""

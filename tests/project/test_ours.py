@@ -18,9 +18,9 @@ from tests.builders.ours import OURS, is_of_others
         ({OURS: None}, True),
         ({OURS: None, "PATH": None}, False),
     ],
-    ids=["ours", "another run's", "nobody's", "one that overwrote its environment"],
+    ids=["ours", "another run's", "no run's", "one that overwrote its environment"],
 )
-def test_a_process_is_known_by_what_it_inherited(environment, of_others):
+def test_process_is_recognised_by_its_inherited_environment(environment, of_others):
     given = {name: value for name, value in {**os.environ, **environment}.items() if value is not None}
     waits = ["/bin/sh", "-c", "echo; read _"]
     process = subprocess.Popen(waits, env=given, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -33,7 +33,7 @@ def test_a_process_is_known_by_what_it_inherited(environment, of_others):
         process.communicate()
 
 
-def test_one_that_has_ended_is_not_judged():
+def test_ended_process_is_not_recognised():
     process = subprocess.Popen(["true"])
     process.wait()
     assert not is_of_others(process.pid)

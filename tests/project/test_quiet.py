@@ -1,4 +1,4 @@
-"""The condition of tests that measure time: others' use of the CPUs, and what becomes of a failure beside them."""
+"""The condition of tests that measure time: CPU time of other programs, and failures under it."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def run(pytester, monkeypatch):
     return runner
 
 
-def test_beside_others_a_failure_is_a_skip_with_the_figure(run):
+def test_failure_on_a_busy_machine_is_a_skip_with_the_share(run):
     result = run(0.63)
     result.assert_outcomes(passed=2, skipped=3, failed=1, errors=1)
     result.stdout.fnmatch_lines(["SKIPPED*measures time*used 63 % of the CPUs (20 % at most)*too slow*"])
     result.stdout.fnmatch_lines(["*1 failed*"])
 
 
-def test_on_a_quiet_machine_a_failure_is_one(run):
+def test_failure_on_a_quiet_machine_is_a_failure(run):
     run(MOST_OF_OTHERS).assert_outcomes(passed=2, failed=3, errors=2)
 
 
@@ -88,7 +88,7 @@ def test_without_it():
 """
 
 
-def test_a_measurement_that_others_disturbed_counts_for_all_tests_that_have_it(pytester, monkeypatch):
+def test_disturbed_fixture_counts_for_all_its_tests(pytester, monkeypatch):
     """Its tests are in two files; others used the CPUs while it was made, and no more."""
     shares = iter([0.0, 0.63, 0.0, 0.0, 0.0])
     monkeypatch.setattr(OthersWatch, "__init__", lambda watch: setattr(watch, "found", next(shares)))
@@ -102,7 +102,7 @@ def test_a_measurement_that_others_disturbed_counts_for_all_tests_that_have_it(p
     result.stdout.fnmatch_lines(["SKIPPED*test_later.py:*used 63 % of the CPUs*"])
 
 
-def test_what_we_and_our_children_use_is_ours(monkeypatch):
+def test_own_and_childrens_cpu_time_is_not_foreign(monkeypatch):
     """The machine was idle for 4 of 10 s; of the rest, some is known to be ours."""
     times = iter([(0.0, 0.0), (4.0, 10.0)])
     monkeypatch.setattr(quiet, "_machine_s", lambda: next(times))
@@ -121,7 +121,7 @@ def test_what_we_and_our_children_use_is_ours(monkeypatch):
         running.communicate()
 
 
-def test_what_others_use_is_theirs():
+def test_other_processes_cpu_time_is_foreign():
     """One that is no child of ours burns CPU time; others may do so as well."""
     watch, began_s = OthersWatch(), time.monotonic()
     reading, writing = os.pipe()
@@ -134,7 +134,7 @@ def test_what_others_use_is_theirs():
     assert watch.share() > 0.15 / all_s
 
 
-def test_a_moment_says_nothing_of_others(monkeypatch):
+def test_short_span_gives_no_foreign_share(monkeypatch):
     """The kernel counts in hundredths of a second: in a setup of a few milliseconds all CPUs seem to be taken."""
     times = iter([(0.0, 0.0), (0.0, 0.02)])
     monkeypatch.setattr(quiet, "_machine_s", lambda: next(times))

@@ -21,7 +21,7 @@ def run(kind, searches=SEARCHES):
 
 
 @pytest.mark.parametrize("kind", ["a step of 15 %, CV 10 %", "the same, starts differ by 5 %"])
-def test_the_answer_holds_the_commit_as_often_as_stated(kind):
+def test_answer_contains_the_commit_as_often_as_stated(kind):
     """Binomial: of 40 searches, fewer than 35 would in one of 60 such tests if 95 % did."""
     found = run(kind)
     assert sum(each.covers(history) for history, each in found) >= 35
@@ -33,13 +33,13 @@ def test_without_a_step_there_is_no_answer():
     assert not any(each.is_found for _, each in run("no step, CV 10 %"))
 
 
-def test_of_two_steps_the_answer_holds_one():
-    """A commit between them is evidence against GOOD and against BAD: it is left undecided, and not accused."""
+def test_answer_contains_one_of_two_steps():
+    """A commit between them is evidence against both GOOD and BAD: it is inconclusive, and not blamed."""
     found = run("two steps of 10 %, CV 10 %")
     assert sum(each.covers(history) for history, each in found) >= 35
 
 
-def test_a_fixed_number_of_trials_does_not():
+def test_fixed_number_of_trials_exceeds_the_stated_error():
     naive = simulate(
         lambda history, rng: search_naively(history, rng, COMMITS, trials=4, per_start=4),
         "a step of 15 %, CV 10 %",
@@ -49,14 +49,14 @@ def test_a_fixed_number_of_trials_does_not():
 
 
 @pytest.mark.acceptance
-def test_of_a_thousand_searches_95_percent_hold_the_commit():
+def test_commit_is_found_in_95_percent_of_a_thousand_searches():
     found = run("a step of 15 %, CV 10 %", 1000)
     assert fmean(each.covers(history) for history, each in found) >= 0.95
 
 
 @settings(max_examples=80, deadline=None)
 @given(data=st.data(), commits=st.integers(1, 300))
-def test_a_clear_step_is_found_wherever_it_lies_and_whatever_is_left_out(data, commits):
+def test_clear_step_is_found_at_any_place_despite_skipped_commits(data, commits):
     first = data.draw(st.integers(1, commits))
     left_out = data.draw(st.sets(st.integers(1, max(1, commits - 1)), max_size=8)) - {commits}
     plan = without(plan_search(commits, max_trials=10_000), {float(each) for each in left_out})
@@ -72,7 +72,7 @@ def test_a_clear_step_is_found_wherever_it_lies_and_whatever_is_left_out(data, c
     assert len(bisection.records) <= plan.most_levels
 
 
-def test_the_places_between_are_visited_from_the_middle():
+def test_search_starts_in_the_middle():
     scale = CommitScale(high=8.0, left_out=frozenset({4.0, 5.0}))
     assert scale.between(0, 8) == 3
     assert scale.between(3, 6) is None

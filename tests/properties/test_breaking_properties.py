@@ -22,12 +22,12 @@ def coverage(found) -> float:
 
 
 @pytest.mark.parametrize("kind", ["a step", "steep", "medium", "shallow", "medium, starts differ by half"])
-def test_the_interval_holds_the_threshold_as_often_as_stated(kind):
+def test_interval_contains_the_threshold_as_often_as_stated(kind):
     """Binomial: of 60 searches, fewer than 40 would cover in one of 200 such tests if 80 % did."""
     assert coverage(simulate(lambda stack, rng: search(stack, rng, PLAN), kind, SEARCHES)) >= 40 / SEARCHES
 
 
-def test_so_it_does_where_a_fifth_may_fail():
+def test_interval_coverage_with_a_fifth_of_failures():
     """The threshold is then where a fifth of the trials break, below the middle of the change."""
     plan, sd = SearchPlan(scale=SCALE, boundary=0.2, confidence=CONFIDENCE, max_trials=600), STACKS["medium"][0]
     found = simulate(lambda stack, rng: search(stack, rng, plan), "medium", SEARCHES)
@@ -35,19 +35,19 @@ def test_so_it_does_where_a_fifth_may_fail():
     assert fmean(covered) >= 40 / SEARCHES
 
 
-def test_fixed_numbers_of_trials_do_not():
+def test_fixed_numbers_of_trials_exceed_the_stated_error():
     naive = simulate(lambda stack, rng: search_naively(stack, rng, PLAN), "medium", SEARCHES)
     assert coverage(naive) < 0.5
 
 
-def test_starts_that_are_trials_need_no_supposition():
+def test_starts_of_one_trial_need_no_assumed_correlation():
     """Even where starts differ twice as much as trials."""
     single = SearchPlan(scale=SCALE, boundary=0.5, confidence=CONFIDENCE, trials_per_start=1)
     kind = "shallow, starts differ twice as much"
     assert coverage(simulate(lambda stack, rng: search(stack, rng, single), kind, SEARCHES)) >= 40 / SEARCHES
 
 
-def test_a_step_takes_the_fewest_trials_there_are():
+def test_step_takes_the_minimum_number_of_trials():
     found = simulate(lambda stack, rng: search(stack, rng, PLAN), "a step", SEARCHES)
     assert all(each.width <= 0.101 for _, each in found)
     assert all(
@@ -70,7 +70,7 @@ SCALES = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(scale=SCALES, where=st.floats(0, 1), boundary=st.sampled_from([0.2, 0.5, 0.8]))
-def test_a_step_is_found_wherever_it_lies(scale, where, boundary):
+def test_step_is_found_at_any_place(scale, where, boundary):
     plan = SearchPlan(scale=scale, boundary=boundary, max_trials=10_000)
     bisection = Bisection(plan)
     while (level := bisection.next_level()) is not None:
@@ -86,7 +86,7 @@ def test_a_step_is_found_wherever_it_lies(scale, where, boundary):
 
 @settings(max_examples=60, deadline=None)
 @given(shares=st.lists(st.integers(0, 5), min_size=400, max_size=400), spent=st.integers(20, 300))
-def test_whatever_happens_it_ends_and_stays_within_its_means(shares, spent):
+def test_search_always_ends_within_its_trials(shares, spent):
     """5 stands for a start that comes to nothing."""
     from pytest_ldos.campaign.bisection import Exclusion
 

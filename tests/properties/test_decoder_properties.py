@@ -71,7 +71,7 @@ def with_lengths(event: Event, values: dict) -> dict:
 
 
 def expected(values: dict) -> dict:
-    """What the columns of an event should hold."""
+    """Expected columns of an event."""
     flat: dict = {}
     for name, value in values.items():
         if isinstance(value, dict):
@@ -83,7 +83,7 @@ def expected(values: dict) -> dict:
 
 @SLOW
 @given(data=st.data())
-def test_what_is_written_is_read(data):
+def test_written_traces_are_read_back(data):
     classes = [data.draw(events(event_id)) for event_id in range(data.draw(st.integers(1, 3)))]
     header = data.draw(st.sampled_from(["compact", "large", "none"]))
     builder = TraceBuilder([event for event, _ in classes], header=header, big_endian=data.draw(st.booleans()))

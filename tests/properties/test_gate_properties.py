@@ -1,4 +1,4 @@
-"""What must hold of every verdict, whatever the numbers."""
+"""Properties of every verdict, for any numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def calibrated(start_sd: float) -> Policy:
 POLICIES = st.sampled_from([Policy(), Policy(scenarios=4), calibrated(0.0), calibrated(0.02)])
 
 
-def in_turns(head, base, *, size=5):
+def interleave(head, base, *, size=5):
     """Both versions as one session of ABBA blocks."""
     blocks = {"base": [], "head": []}
     for number in range(2 * -(-len(head.trials) // size)):
@@ -53,14 +53,14 @@ def in_turns(head, base, *, size=5):
 
 @st.composite
 def comparisons(draw):
-    """Two sets with noise, an effect on one metric, failures on either side; after each other or in turns."""
+    """Two sets with noise, an effect on one metric, failures on either side; sequential or interleaved."""
     seed, n = draw(SEEDS), draw(st.sampled_from([5, 10, 20]))
     metric, factor = draw(st.sampled_from(sorted(TYPICAL))), draw(FACTORS)
     failures = draw(st.tuples(st.integers(0, 3), st.integers(0, 3)))
     head = noisy_set(seed, n=n, factors={metric: factor}, failures=failures[0])
     base = noisy_set(seed + 1, n=n, failures=failures[1])
     if draw(st.booleans()):
-        head, base = in_turns(head, base)
+        head, base = interleave(head, base)
     if draw(st.booleans()):
         last = Look(2 * n, 2 * n)
         head = dataclasses.replace(head, looks=(Look(n, n),), last_look=last)
@@ -68,7 +68,7 @@ def comparisons(draw):
 
 
 def essence(result):
-    """What must not change: the verdicts, and numbers to what rounding leaves of them."""
+    """Invariants: the verdicts, and numbers up to rounding."""
     return result.verdict, {each.metric: each.verdict for each in result.comparisons}
 
 
@@ -80,7 +80,7 @@ def same_numbers(one, other):
         )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, order=st.randoms(use_true_random=False))
 def test_the_order_of_trials_within_blocks_does_not_matter(pair, policy, order):
     head, base = pair
@@ -94,7 +94,7 @@ def test_the_order_of_trials_within_blocks_does_not_matter(pair, policy, order):
     same_numbers(one, other)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, scale=st.sampled_from([1e-6, 0.001, 1000.0, 3600.0]))
 def test_units_do_not_matter(pair, policy, scale):
     """The same in nanoseconds or in hours."""
@@ -117,7 +117,7 @@ def test_units_do_not_matter(pair, policy, scale):
     same_numbers(one, other)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, seed=SEEDS)
 def test_an_unrelated_metric_changes_nothing_for_the_others(pair, policy, seed):
     rng = np.random.default_rng(seed)
@@ -130,38 +130,38 @@ def test_an_unrelated_metric_changes_nothing_for_the_others(pair, policy, seed):
         ]
         return dataclasses.replace(trials, trials=tuple(changed), metrics=(*trials.metrics, own))
 
-    without, beside = decide(*pair, policy), decide(gripped(pair[0]), gripped(pair[1]), policy)
-    if beside.comparison("grip").verdict is not Verdict.REGRESSED:
-        without_it = tuple(each for each in beside.comparisons if each.metric != "grip")
+    without, with_it = decide(*pair, policy), decide(gripped(pair[0]), gripped(pair[1]), policy)
+    if with_it.comparison("grip").verdict is not Verdict.REGRESSED:
+        without_it = tuple(each for each in with_it.comparisons if each.metric != "grip")
         assert without_it == without.comparisons
-        if beside.comparison("grip").verdict is Verdict.PASSED:
-            assert beside.verdict is without.verdict
+        if with_it.comparison("grip").verdict is Verdict.PASSED:
+            assert with_it.verdict is without.verdict
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     seed=SEEDS,
     metric=st.sampled_from(sorted(TYPICAL)),
     factors=st.lists(FACTORS, min_size=2, max_size=4),
-    turns=st.booleans(),
+    interleaved=st.booleans(),
     policy=POLICIES,
 )
-def test_a_larger_change_for_the_worse_never_looks_better(seed, metric, factors, turns, policy):
+def test_larger_deterioration_never_looks_better(seed, metric, factors, interleaved, policy):
     """Once it is called a regression, everything worse is one."""
     base = noisy_set(seed + 1, n=10)
     found = []
     for factor in sorted(factors):
         pair = noisy_set(seed, n=10, factors={metric: factor}), base
-        found.append(decide(*(in_turns(*pair) if turns else pair), policy).comparison(metric))
+        found.append(decide(*(interleave(*pair) if interleaved else pair), policy).comparison(metric))
     for smaller, larger in itertools.pairwise(found):
         assert larger.ratio >= smaller.ratio * (1 - 1e-9)
         assert larger.p_value <= smaller.p_value + 1e-12
         assert not (smaller.verdict is Verdict.REGRESSED and larger.verdict is not Verdict.REGRESSED)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(trials=st.sampled_from([(0, 10), (10, 0), (0, 0), (1, 1), (1, 10), (10, 1)]), seed=SEEDS, policy=POLICIES)
-def test_nothing_measured_is_never_a_pass(trials, seed, policy):
+def test_unmeasured_is_never_a_pass(trials, seed, policy):
     """No trials on one side, or one."""
 
     def of(n, seed):
@@ -172,9 +172,9 @@ def test_nothing_measured_is_never_a_pass(trials, seed, policy):
     assert result.reasons
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=comparisons(), policy=POLICIES, failing=st.integers(1, 10))
-def test_failing_is_never_an_improvement(pair, policy, failing):
+def test_failures_are_never_an_improvement(pair, policy, failing):
     """The same trials, some of which failed: no verdict becomes better, and nothing improved."""
     head, base = pair
     base = dataclasses.replace(base, trials=tuple(each for each in base.trials if each.succeeded))

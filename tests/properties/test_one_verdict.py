@@ -74,7 +74,7 @@ def judged_by_pytest(place, run_folder, pairs, order):
 
 
 def ldos(*arguments):
-    """What the command prints."""
+    """Output of the command."""
     ended = run_ldos(*arguments)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -85,7 +85,7 @@ def verdicts_in(report):
 
 
 @pytest.mark.parametrize("interleaved", [False, True])
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(session=SESSIONS, data=st.data())
 def test_every_caller_gives_the_same_verdict_in_any_order(interleaved, session, data):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:

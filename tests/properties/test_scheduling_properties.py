@@ -92,7 +92,7 @@ class Scheduler:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_states_are_what_the_scheduler_did(seed):
+def test_states_match_the_scheduler(seed):
     scheduler = Scheduler(seed)
     while sum(map(len, scheduler.record.values())) < 400:
         scheduler.step()

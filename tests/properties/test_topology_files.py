@@ -55,7 +55,7 @@ def containers(value: object) -> list:
     return []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(texts())
 def test_it_is_read_or_refused_with_its_line(text):
     refusal = refusal_of(text)

@@ -1,4 +1,4 @@
-"""The arm beside a flood of 4000 messages a second."""
+"""The arm under a flood of 4000 messages a second."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What pytest shows of ours, on terminals that do not take every letter."""
+"""The plugin's messages on terminals with limited character sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pytest_ldos.plugin.messages import write_rendered
         (None, "T1  8.4 ms\n  → again\n"),
     ],
 )
-def test_a_part_of_the_summary_keeps_its_lines(encoding, shown):
+def test_summary_section_keeps_its_lines(encoding, shown):
     """pytest writes out all of what a terminal does not take, line ends as well."""
     sink = io.BytesIO()
     file = io.StringIO() if encoding is None else io.TextIOWrapper(sink, encoding=encoding, write_through=True)

@@ -1,4 +1,4 @@
-"""What a calibration of a host tells of made numbers: by the estimates of ``ldos calibrate`` itself."""
+"""Calibrations of a host from simulated trials, by the estimates of ``ldos calibrate``."""
 
 from __future__ import annotations
 

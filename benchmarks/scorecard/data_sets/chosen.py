@@ -12,8 +12,8 @@ from benchmarks.scorecard.data_sets.simulated import Simulated
 from benchmarks.scorecard.sample import SCENARIOS
 
 _RECORDED: Final = (
-    "Trials of the embedded stack on a virtual machine with two cores: baseline while it was mostly idle, msg_load beside "
-    "compilations. What stands for cpu_load is baseline beside such compilations; what stands for cpu_limit is the calm "
+    "Trials of the embedded stack on a virtual machine with two cores: baseline while it was mostly idle, msg_load during "
+    "compilations. cpu_load is represented by baseline during such compilations, cpu_limit by the calm "
     "baseline once more."
 )
 
@@ -63,7 +63,7 @@ _STRONG: Final = (
     "start in fifty brings a lasting step of about 10 %."
 )
 _LATER: Final = "Ten trials each in three starts, 30 other starts between base and head."
-_TURNS: Final = "Base and head take turns (ABBA): five pairs of starts with two trials each, then pairs of five trials up to 30 trials."
+_TURNS: Final = "Base and head are interleaved (ABBA): five pairs of starts with two trials each, then pairs of five trials up to 30 trials."
 
 DATA_SETS: Final[tuple[DataSet, ...]] = (
     Recorded(

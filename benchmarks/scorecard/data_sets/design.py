@@ -1,4 +1,4 @@
-"""How the trials of two versions lie in time by default: interleaved and added to, or one version after the other."""
+"""Default order of the trials of two versions: interleaved with additions, or sequential."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Process:
     outlier_size: float = 0.0
 
     def levels(self, runs: int, starts: int, rng: np.random.Generator) -> Numbers:
-        """Of consecutive starts, shape (runs, starts)."""
+        """Effects of consecutive starts, shape (runs, starts)."""
         level = rng.normal(0, self.start_sd, runs)
         fresh = self.start_sd * np.sqrt(1 - self.correlation**2)
         lasting = np.zeros(runs)
@@ -63,7 +63,7 @@ class Process:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What makes the numbers of one scenario.
+    """Generators of the numbers of one scenario.
 
     Attributes:
         processes: by metric.

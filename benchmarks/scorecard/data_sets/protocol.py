@@ -1,4 +1,4 @@
-"""What a data set is: unchanged code, as often as one likes."""
+"""Protocol of a data set: any number of runs of unchanged code."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ POOLS: Final[Mapping[str, tuple[str, ...]]] = {
     "msg_load": ("busy-msg_load",),
     "cpu_limit": ("calm-baseline",),
 }
-"""Which recordings stand for which scenario."""
+"""Recordings of each scenario."""
 
 MEASURED: Final = (*METRICS, "T2x", "T3p99")
-"""What ours judges; the family of all rules, and two more that the gate has."""
+"""Metrics of the gate: the family of all rules, and two more of the gate."""
 
 _COVARIATES: Final[Mapping[str, str]] = {"plan_ms": PLANNED_DURATION, "cpu_work_ms": CPU_WORK}
 COMMON: Final = 6
@@ -42,10 +42,10 @@ NEIGHBOURS: Final = 3
 """Starts of each version, where one comes after the other: as many as ten trials have."""
 
 CALIBRATIONS: Final = 40
-"""Different ones; runs take turns."""
+"""Different ones; runs are interleaved."""
 
 CALIBRATION_STARTS: Final = 8
-"""Of one run of ``ldos calibrate``, as it is by default, but for the two trials more that it makes in each."""
+"""Starts of one default run of ``ldos calibrate``, which makes two more trials in each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,14 +108,14 @@ def _one_after_another(scenario: str, pool: Mapping[str, Numbers], runs: int, rn
 
 
 def _two_places(starts: int, runs: int, rng: np.random.Generator) -> Indices:
-    """Base and head, apart from each other, in any order; shape (runs, 2)."""
+    """Base and head without overlap, in any order; shape (runs, 2)."""
     places = range(starts - NEIGHBOURS + 1)
     possible = [(base, head) for base in places for head in places if abs(base - head) >= NEIGHBOURS]
     return np.array(possible)[rng.integers(len(possible), size=runs)]
 
 
 def _calibrations(pool: Mapping[str, Numbers], rng: np.random.Generator) -> tuple[Mapping[str, MetricNoise], ...]:
-    """What calibrations tell: each of one run of starts that follow each other; the first follows the last."""
+    """Calibrations, each of one run of consecutive starts; the first follows the last."""
     whole = len(pool["T1"])
     first = rng.integers(whole, size=(CALIBRATIONS, 1))
     drawn = (first + np.arange(CALIBRATION_STARTS)) % whole

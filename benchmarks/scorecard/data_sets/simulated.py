@@ -18,7 +18,7 @@ GAP: Final = 30
 """Starts between base and head: half an hour at one start a minute."""
 
 CALIBRATIONS: Final = 40
-"""Different stretches that were calibrated on; runs take turns."""
+"""Different calibrated stretches; runs are interleaved."""
 
 CALIBRATION_STARTS: Final = 8
 CALIBRATION_TRIALS: Final = 8

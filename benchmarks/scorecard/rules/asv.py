@@ -1,4 +1,4 @@
-"""What ``asv continuous`` and ``asv compare`` call worsened.
+"""The rule of ``asv continuous`` and ``asv compare`` for a regression.
 
 Reference: asv 0.6.6, `asv._stats.is_different` and `asv.commands.compare._is_result_better`. With raw samples at hand
 it is a Mann–Whitney test, exact up to 20 samples, for more by the normal distribution without corrections, ties broken the

@@ -41,6 +41,6 @@ class Bencher:
 
 
 def upper_limit(mean: Numbers, deviation: Numbers, count: int, boundary: float = BOUNDARY) -> Numbers:
-    """What a new number may not exceed."""
+    """Upper limit of a new number."""
     limit: Numbers = mean + stdtrit(count - 1, boundary) * deviation * np.sqrt(1 + 1 / count)
     return limit

@@ -44,7 +44,7 @@ _HOST: Final = Fingerprint(
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one scenario in one run.
+    """Result of one scenario in one run.
 
     Attributes:
         verdict: of the scenario.
@@ -71,7 +71,7 @@ class Ours:
     """The gate.
 
     Attributes:
-        calibrated: whether it is told the host's noise where a calibration knows it.
+        calibrated: true if it gets the host's noise from a calibration, if there is one.
         required: metrics without which there is no verdict; the gate's own choice without it.
     """
 

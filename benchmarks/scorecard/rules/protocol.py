@@ -1,4 +1,4 @@
-"""What a rule is: samples of one metric in, red or not out."""
+"""Protocol of a rule: from samples of one metric to red or not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Rule(Protocol):
     def source(self) -> str: ...
 
     def fires(self, base: Numbers, head: Numbers, base_blocks: Indices) -> Flags:
-        """Whether each run is red.
+        """True for each red run.
 
         Args:
             base, head: shape (runs, trials), milliseconds; NaN where a trial has no value.

@@ -319,9 +319,6 @@ def describe_stale(root: Path, folders: Sequence[str]) -> tuple[str, ...]:
     return (f"the sources of {shown} are newer than what is installed and was measured: {remedy}",)
 
 
-USUAL: Final = ("ldos_guard", "ldos_load")
-"""Packages of loads that are ROS nodes."""
-
 _PANDA: Final = ("ldos_bringup", "ldos_panda_config")
 
 
@@ -330,7 +327,7 @@ def needed_by(stack: StackSpec) -> tuple[str, ...]:
     client = ("ldos_goal_client",) if stack.moves_arm else ()
     probe = ("ldos_control_probe",) if stack.ros2.controllers else ()
     planner = (SEEDED_PLANNER,) if is_panda or stack.ros2.seeded_planner else ()
-    return (*client, *probe, *USUAL, *planner, *(_PANDA if is_panda else ()))
+    return (*client, *probe, *planner, *(_PANDA if is_panda else ()))
 
 
 def build_packages(names: Collection[str], *, announce: Announce) -> Path | None:

@@ -15,7 +15,7 @@ from pytest_ldos.host.availability import ros_program
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, NotAnsweredYet
 from pytest_ldos.host.processes import Child, ProcessGroup, quoted
 from pytest_ldos.instruments.latency.findings import Counts
-from pytest_ldos.instruments.latency.peer_parameters import BOTH, PING, PONG, PeerParameters
+from pytest_ldos.instruments.latency.peer import BOTH, PING, PONG, PeerParameters
 from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, Site, environment_of
 from pytest_ldos.instruments.latency.spec import Case, LatencySpec, Program, Transport, Trigger, prefix_of
 from pytest_ldos.robot.dds.domain import deaf_to_other_devices

@@ -11,31 +11,58 @@ import json
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from pytest_ldos.instruments.latency._pingpong import DdsError, Participant, Pinger, Ponger
-from pytest_ldos.instruments.latency.peer_parameters import PING, PONG, PeerParameters
+if TYPE_CHECKING:
+    from pytest_ldos.instruments.latency._pingpong import Pinger, Ponger
+
+PING: Final = "ping"
+PONG: Final = "pong"
+BOTH: Final = "both"
 
 
-def _say(**words: Any) -> None:
-    sys.stdout.write(json.dumps(words) + "\n")
+@dataclass(frozen=True, kw_only=True)
+class PeerParameters:
+    """`PING`, `PONG` or `BOTH`, with the paths of Cyclone DDS's library and of the file for the times.
+
+    With an interval of 0, the next message is sent as soon as the answer arrives. The CPUs of the two threads of `BOTH`
+    are -1 for any.
+    """
+
+    role: str
+    library: str
+    domain: int
+    reliable: bool
+    listener: bool
+    size: int
+    duration_ns: int
+    warm_up_ns: int
+    patience_ns: int
+    match_timeout_ns: int
+    interval_ns: int
+    ping_cpu: int
+    pong_cpu: int
+    samples: str
+
+
+def _report(**fields: Any) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
 
 
-def _answer(participant: Participant, given: PeerParameters) -> None:
+def _answer(ponger: Ponger) -> None:
     """Answers until standard input is closed, or SIGINT."""
-    ponger = Ponger(participant, listener=given.listener, cpu=-1)
-    _say(ready=True)
+    _report(ready=True)
     with suppress(KeyboardInterrupt):  # a participant with shared memory must end cleanly
         sys.stdin.read()
-    _say(answered=ponger.stop())
+    _report(answered=ponger.stop())
 
 
-def _ask(participant: Participant, given: PeerParameters, *, listener: bool, cpu: int) -> None:
-    pinger = Pinger(participant)
+def _ask(pinger: Pinger, given: PeerParameters, *, listener: bool, cpu: int) -> None:
     if not pinger.await_match(given.match_timeout_ns):
-        _say(matched=False)
+        _report(matched=False)
         return
     found = pinger.run(
         size=given.size,
@@ -47,7 +74,7 @@ def _ask(participant: Participant, given: PeerParameters, *, listener: bool, cpu
         cpu=cpu,
     )
     Path(given.samples).write_bytes(found.round_trips + found.ways_there)
-    _say(
+    _report(
         matched=True,
         sent=found.sent,
         lost=found.lost,
@@ -59,22 +86,24 @@ def _ask(participant: Participant, given: PeerParameters, *, listener: bool, cpu
 
 
 def main() -> None:
+    from pytest_ldos.instruments.latency import _pingpong as native  # noqa: PLC0415 - `pair` needs the parameters only
+
     given = PeerParameters(**json.loads(sys.argv[1]))
     if given.role != PONG:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would wait for the native loop
-    participant = Participant(given.library, given.domain, reliable=given.reliable)
-    if given.role == PONG:
-        _answer(participant, given)
-    elif given.role == PING:
-        _ask(participant, given, listener=given.listener, cpu=-1)
-    else:
-        ponger = Ponger(participant, listener=False, cpu=given.pong_cpu)
-        _ask(participant, given, listener=False, cpu=given.ping_cpu)
-        ponger.stop()
+    try:
+        participant = native.Participant(given.library, given.domain, reliable=given.reliable)
+        if given.role == PONG:
+            _answer(native.Ponger(participant, listener=given.listener, cpu=-1))
+        elif given.role == PING:
+            _ask(native.Pinger(participant), given, listener=given.listener, cpu=-1)
+        else:
+            ponger = native.Ponger(participant, listener=False, cpu=given.pong_cpu)
+            _ask(native.Pinger(participant), given, listener=False, cpu=given.ping_cpu)
+            ponger.stop()
+    except native.DdsError as error:
+        sys.exit(f"Cyclone DDS: {error}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except DdsError as error:
-        sys.exit(f"Cyclone DDS: {error}")
+    main()

@@ -61,7 +61,7 @@ class Answer(StrEnum):
 
 
 def answer_of(overhead: Estimate) -> Answer:
-    """Compares an overhead in µs with `TARGET_US`; it is undecided without bounds."""
+    """Compares an overhead in µs with `TARGET_US`; it is inconclusive without bounds."""
     if overhead.low is None or overhead.high is None:
         return Answer.UNDECIDED
     if overhead.high <= TARGET_US:

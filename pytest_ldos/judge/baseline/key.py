@@ -5,7 +5,6 @@ The schema has a version; a file of another version is refused. The key's fields
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -13,8 +12,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.files import left_by_git, read_plain
+from pytest_ldos.base.files import RecordFormat, read_plain
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.loads import LoadSpec
@@ -67,39 +65,25 @@ class Calibration:
     runs: int = 1
 
 
-KIND: Final = "pytest-ldos calibration"
 SCHEMA_VERSION: Final = 1
-_REMEDY: Final = "delete it, or calibrate again: ldos calibrate"
+_FORMAT: Final = RecordFormat(
+    "pytest-ldos calibration",
+    SCHEMA_VERSION,
+    remedy="delete it, or calibrate again: ldos calibrate",
+    again="use the pytest-ldos that wrote it, or calibrate again: ldos calibrate",
+)
 
 
 def encode_calibration(calibration: Calibration) -> str:
-    document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(calibration)}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    return _FORMAT.encode(asdict(calibration))
 
 
 def decode_calibration(text: str, path: Path) -> Calibration:
-    """Decodes a calibration from JSON text; `RecordUnreadable` names `path` and what is wrong."""
-    try:
-        document = json.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError) as error:
-        if (left := left_by_git(text)) is not None:
-            raise RecordUnreadable(f"{path} {left[0]}", remedy=left[1]) from None
-        raise RecordUnreadable(f"{path} is not JSON: {error}", remedy=_REMEDY) from None
-    if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise RecordUnreadable(f"{path} is not a calibration of pytest-ldos", remedy=_REMEDY)
-    if document.get("schema") != SCHEMA_VERSION:
-        raise RecordUnreadable(
-            f"{path} has schema version {document.get('schema')}, this is pytest-ldos with version {SCHEMA_VERSION}",
-            remedy="use the pytest-ldos that wrote it, or calibrate again: ldos calibrate",
-        )
-    try:
-        return _to_calibration(document)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise RecordUnreadable(f"{path} is damaged: {type(error).__name__}: {error}", remedy=_REMEDY) from None
+    """Decodes a calibration from JSON text; raises `RecordUnreadable` as `RecordFormat.decode`."""
+    return _FORMAT.decode(text, path, _to_calibration)
 
 
-def _to_calibration(document: Mapping[str, Any]) -> Calibration:
-    values = {name: value for name, value in document.items() if name not in ("kind", "schema")}
+def _to_calibration(values: Mapping[str, Any]) -> Calibration:
     calibration: Calibration = read_plain(Calibration, values, "the calibration")
     for name in {"starts", "trials", "runs"} & values.keys():
         if values[name] < 1:
@@ -219,6 +203,27 @@ class OtherLoads:
 
     file: Path
     differences: tuple[LoadDifference, ...]
+
+
+@dataclass(frozen=True)
+class OtherProblems:
+    """The file has plans of other problems; `differences` are ``NAME is new``, ``is gone`` or ``changed``."""
+
+    file: Path
+    differences: tuple[str, ...]
+
+
+def find_problem_differences(head: TrialSet, base: TrialSet) -> Iterator[str]:
+    """Problems of one side, unless the other has too few trials to plan all, and those with another content."""
+    ours, theirs = ({trial.goal: trial.content for trial in each.motions} for each in (head, base))
+    for name in dict.fromkeys([*ours, *theirs]):
+        if name in ours and name in theirs:
+            if ours[name] and theirs[name] and ours[name] != theirs[name]:
+                yield f"{name} changed"
+        elif name in ours and len(base.trials) >= len(ours):
+            yield f"{name} is new"
+        elif name in theirs and len(head.trials) >= len(theirs):
+            yield f"{name} is gone"
 
 
 def find_load_differences(head: Sequence[LoadSpec], base: Sequence[LoadSpec]) -> Iterator[LoadDifference]:

@@ -23,6 +23,7 @@ from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 from pytest_ldos.scenario.settings import Sources
+from pytest_ldos.scenario.words import StimulusKind
 
 
 @dataclass(frozen=True)
@@ -205,14 +206,14 @@ class Found:
 
 @dataclass(frozen=True)
 class NotComparable:
-    """A baseline exists, but for another host class or under other loads.
+    """A baseline exists, but for another host class, under other loads, or of other planning problems.
 
     Attributes:
         is_ours: True if it is stored under this run's own key; it is then replaced only on request.
         shown: trials whose numbers are shown all the same; ``None`` if there are none.
     """
 
-    reason: keys.OtherHost | keys.OtherHostClasses | keys.OtherScenario | keys.OtherLoads
+    reason: keys.OtherHost | keys.OtherHostClasses | keys.OtherScenario | keys.OtherLoads | keys.OtherProblems
     is_ours: bool = False
     shown: Found | None = None
 
@@ -244,12 +245,17 @@ def shown_baseline(lookup: Lookup) -> Found | None:
 
 
 def compare_with(head: TrialSet, base: TrialSet, file: Path) -> Found | NotComparable:
-    """Saved trials as a base, if they are of the same stack and host class and were measured under the same loads."""
+    """Saved trials as a base, if stack, host class, loads and planning problems are the same."""
     here, there = BaselineKey.of(head), BaselineKey.of(base)
     if here.place != there.place:
         return NotComparable(keys.OtherHost(here, there))
     unlike = tuple(keys.find_load_differences(head.spec.loads, base.spec.loads))
-    return NotComparable(keys.OtherLoads(file, unlike), is_ours=True) if unlike else Found(base, file)
+    if unlike:
+        return NotComparable(keys.OtherLoads(file, unlike), is_ours=True)
+    if StimulusKind.PLAN in {head.spec.stack.stimulus, base.spec.stack.stimulus}:
+        others = tuple(keys.find_problem_differences(head, base))
+        return NotComparable(keys.OtherProblems(file, others), is_ours=True) if others else Found(base, file)
+    return Found(base, file)
 
 
 def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:

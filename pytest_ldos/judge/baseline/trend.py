@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.files import write_atomically
+from pytest_ldos.base.files import RecordFormat, read_plain, write_atomically
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.stats.rank_tests import find_change_points
 from pytest_ldos.host.checkout import is_changed
@@ -241,7 +240,8 @@ def _notes(series: MetricSeries, pin: Pin | None, pinned: Sequence[Run], noise: 
 
 
 FILE: Final = "pin.json"
-KIND: Final = "pytest-ldos history pin"
+_REMEDY: Final = "pin again: ldos history pin COMMIT"
+_FORMAT: Final = RecordFormat("pytest-ldos history pin", SCHEMA_VERSION, remedy=_REMEDY, again=_REMEDY)
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,7 @@ class Pin:
 def write_pin(folder: Path, pin: Pin) -> Path:
     """Pins a series and replaces an earlier pin; for errors see `write_atomically`."""
     file = folder / FILE
-    document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(pin)}
-    write_atomically(file, json.dumps(document, indent=1) + "\n")
+    write_atomically(file, _FORMAT.encode(asdict(pin)))
     return file
 
 
@@ -272,14 +271,10 @@ def read_pin(folder: Path) -> Pin | None:
     """The pin of a series, if any; `RecordUnreadable` if the file is damaged or of another version."""
     file = folder / FILE
     try:
-        return _decode_pin(json.loads(file.read_text("utf-8")))
+        text = file.read_text("utf-8", errors="replace")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordUnreadable(f"{file} is damaged ({error})", remedy="pin again: ldos history pin COMMIT") from None
-
-
-def _decode_pin(document: Any) -> Pin:
-    if (document["kind"], document["schema"]) != (KIND, SCHEMA_VERSION):
-        raise ValueError(f"kind {document['kind']!r}, schema version {document['schema']!r}")
-    return Pin(str(document["commit"]), str(document["trials"]), str(document["name"]))
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
+    pin: Pin = _FORMAT.decode(text, file, lambda values: read_plain(Pin, values, "the pin"))
+    return pin

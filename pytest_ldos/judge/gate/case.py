@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, Self
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
@@ -227,14 +228,22 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[why.MissedDeadli
             yield why.MissedDeadline(**{**vars(found), "keeping": found.trials, "trials": len(kept)})
 
 
+_MOST_GOALS: Final = 5
+
+
 def find_failures(head: TrialSet) -> list[why.TrialsFailed]:
+    """Failed trials by the way they failed, and by goal unless very many goals failed in this way."""
     several = len({trial.goal for trial in head.trials}) > 1
-    found: dict[tuple[str, int | None, str, str], list[int]] = {}
+    ways: dict[tuple[str, int | None, str], dict[str, list[int]]] = {}
     for trial in head.trials:
         if not trial.succeeded:
-            kind = trial.outcome.value, trial.moveit_code, trial.goal if several else "", trial.message
-            found.setdefault(kind, []).append(trial.index + 1)
-    return [why.TrialsFailed(tuple(numbers), *kind) for kind, numbers in found.items()]
+            goals = ways.setdefault((trial.outcome.value, trial.moveit_code, trial.message), {})
+            goals.setdefault(trial.goal if several else "", []).append(trial.index + 1)
+    found = []
+    for (outcome, code, message), goals in ways.items():
+        shown = goals if len(goals) <= _MOST_GOALS else {"": sorted(chain.from_iterable(goals.values()))}
+        found += [why.TrialsFailed(tuple(each), outcome, code, goal, message) for goal, each in shown.items()]
+    return found
 
 
 def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, get_args
 
 from pytest_ldos.base.series import Better
-from pytest_ldos.judge.baseline.key import OtherHost, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.baseline.key import OtherHost, OtherHostClasses, OtherLoads, OtherProblems, OtherScenario
 from pytest_ldos.judge.gate.verdict import Comparison, Shape, Verdict
 
 
@@ -99,7 +99,7 @@ class TrialsFailed:
     Attributes:
         numbers: their numbers, from 1.
         code: MoveIt's error code, if there was one.
-        goal: empty if all trials of the run have the same goal.
+        goal: empty if all trials of the run have the same goal, or very many goals failed.
     """
 
     numbers: tuple[int, ...]
@@ -371,7 +371,7 @@ _Inconclusive = (
     | EmptyBaseline
     | NothingInCommon
 )
-_NotComparable = Incomparable | OtherHost | OtherHostClasses | OtherScenario | OtherLoads
+_NotComparable = Incomparable | OtherHost | OtherHostClasses | OtherScenario | OtherLoads | OtherProblems
 _NoBaseline = NewMetric | BaselineMissing | BaselineShared
 _NotJudged = TheMachine | NotJudged
 

@@ -20,15 +20,13 @@ from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.flood_reports import (
-    PACKAGE,
     FloodPrograms,
     Received,
     Report,
     ReportStream,
     Sent,
-    embedded_programs,
+    flood_programs,
     percentile_ns,
-    ros_programs,
 )
 from pytest_ldos.measure.load.protocol import (
     NOT_READ,
@@ -307,10 +305,7 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
     with ExitStack() as resources:
         domain = resources.enter_context(claim_domain()) if spec.domain == FloodDomain.OTHER else site.domain
         is_ros = site.kind is StackKind.ROS2
-        if is_ros:
-            programs = ros_programs(spec, domain=domain, environment=site.environment)
-        else:
-            programs = embedded_programs(spec, domain=domain)
+        programs = flood_programs(spec, domain=domain, environment=site.environment if is_ros else None)
         death_signal = signal.SIGINT if is_ros else signal.SIGKILL
         group = resources.enter_context(
             load_processes(spec.group, site, environment=programs.environment, death_signal=death_signal)
@@ -320,4 +315,4 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
         yield flood
 
 
-LOADS: Final = {DdsFloodSpec.KIND: Load(run=run_dds_flood, package=PACKAGE, proof=FloodProof)}
+LOADS: Final = {DdsFloodSpec.KIND: Load(run=run_dds_flood, has_nodes=True, proof=FloodProof)}

@@ -16,20 +16,21 @@ import itertools
 import json
 import math
 import os
+import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.measure.load.flood_reports import bin_of
-from pytest_ldos.robot.dds.action import ParameterService, ParameterType
-from pytest_ldos.robot.dds.endpoint import QosProfile, Reader, WriteTimedOut, dds_topic
-from pytest_ldos.robot.dds.messages import Message, default, encode
-from pytest_ldos.robot.dds.node import Context, Node, Publisher, run_node
 from pytest_ldos.scenario.loads import SEQUENCE_BYTES
+
+if TYPE_CHECKING:
+    from pytest_ldos.robot.dds.node import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,8 @@ _END: Final = _TEXT_AT + SEQUENCE_BYTES
 
 class NumberedText:
     def __init__(self, size_bytes: int) -> None:
-        data = encode(default("std_msgs/msg/String", data="X" * size_bytes))
+        data = struct.pack("<4sI", b"\0\1\0\0", size_bytes + 1) + b"X" * size_bytes + b"\0"
+        data = data.ljust(-(-len(data) // 4) * 4, b"\0")  # as Cyclone pads
         self._head, self._tail = data[:_TEXT_AT], data[_END:]
 
     def message(self, number: int) -> bytes:
@@ -105,7 +107,7 @@ class _Stretch:
 
 
 class ThrottledTime:
-    """Schedule time, equal to real time until `begin_ns`; works as `ldos_load`'s `ThrottledSchedule`."""
+    """Schedule time, equal to real time until `begin_ns`."""
 
     def __init__(self, begin_ns: int) -> None:
         # An immutable tuple, replaced as a whole: one thread throttles, another sends.
@@ -140,19 +142,45 @@ _LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS  # a longer sleep would delay the end,
 _REPORT_EVERY_NS: Final = 100 * NS_PER_MS
 _REPORT_PATIENCE_NS: Final = 20 * NS_PER_MS
 _REPORT_TAKES_NS: Final = 150_000
+SENDING: Final = ("rate_hz", "burst", "size_bytes", "awaits_readers")
+"""Parameters of `Flood`."""
 _HEAD_START_NS: Final = 20 * NS_PER_MS
 _MATCH_POLL_S: Final = 0.01
 
 
+class Sender(Protocol):
+    """A publisher of `std_msgs/String`."""
+
+    topic: str
+
+    def publish_encoded(self, data: bytes) -> None:
+        """Raises `TimeoutError` if a reliable publisher waited too long for its readers."""
+
+    def matched(self) -> int: ...
+
+
 class Flood:
-    """Sends on all topics of this process. Any thread may set `throttle`, the share of the rate to use."""
+    """Sends on all topics of this process. Any thread may set `throttle`, the share of the rate to use.
+
+    Args:
+        awaits_readers: True to begin when each topic has a reader.
+        may_begin: also returns True before the flood begins.
+    """
 
     def __init__(
-        self, publishers: Sequence[Publisher], *, rate_hz: float, burst: int, size_bytes: int, awaits_readers: bool
+        self,
+        publishers: Sequence[Sender],
+        *,
+        rate_hz: float,
+        burst: int,
+        size_bytes: int,
+        awaits_readers: bool,
+        may_begin: Callable[[], bool] = lambda: True,
     ) -> None:
         self._publishers = publishers
         self._texts = NumberedText(size_bytes)
         self._awaits_readers = awaits_readers
+        self._may_begin = may_begin
         self._stopping = threading.Event()
         self._published = [0] * len(publishers)
         self._given_up = 0
@@ -171,7 +199,7 @@ class Flood:
         self._thread.join()
 
     def _run(self) -> None:
-        while self._awaits_readers and not all(publisher.matched() for publisher in self._publishers):
+        while not self._is_met():
             if self._stopping.wait(_MATCH_POLL_S):
                 return
         gc.collect()
@@ -201,13 +229,17 @@ class Flood:
                 slot += 1
         self._report(time.monotonic_ns(), is_final=True)
 
+    def _is_met(self) -> bool:
+        has_readers = not self._awaits_readers or all(publisher.matched() for publisher in self._publishers)
+        return self._may_begin() and has_readers
+
     def _allowed_by(self, now_ns: int) -> int:
         return self._schedule.due_by(self._time.passed_by(now_ns))
 
     def _send(self, which: int, now_ns: int, due_ns: int) -> None:
         try:
             self._publishers[which].publish_encoded(self._texts.message(self._published[which]))
-        except WriteTimedOut:
+        except TimeoutError:
             self._given_up += 1
             return
         self._published[which] += 1
@@ -231,33 +263,41 @@ class Flood:
         os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
 
+_DOUBLE: Final = 3  # rcl_interfaces/msg/ParameterType.PARAMETER_DOUBLE
+
+
+def set_throttle(flood: Flood, reliable: bool, value: Any) -> str:
+    """Sets the throttle to a `rcl_interfaces/msg/ParameterValue`; returns why not, or an empty text."""
+    if reliable:
+        return "a reliable publisher is not throttled: its readers wait for every message"
+    if value.type != _DOUBLE or not 0 < value.double_value <= 1:
+        return "throttle is a number above 0 and up to 1"
+    flood.throttle = value.double_value
+    return ""
+
+
 def build_publisher(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `flood_publisher_N`; `embedded_programs` has its parameters."""
-    node = Node(context, f"flood_publisher_{parameters['index']}")
+    """Builds the node of a publisher; `flood_programs` has its parameters."""
+    from pytest_ldos.robot.dds.action import ParameterService  # noqa: PLC0415 - for the embedded stack only
+    from pytest_ldos.robot.dds.endpoint import QosProfile  # noqa: PLC0415
+    from pytest_ldos.robot.dds.node import Node  # noqa: PLC0415
+
+    node = Node(context, parameters["name"])
     qos = QosProfile(depth=parameters["depth"], reliable=parameters["reliable"])
     flood = Flood(
         [node.create_publisher("std_msgs/msg/String", topic, qos=qos) for topic in parameters["topics"]],
-        **{name: parameters[name] for name in ("rate_hz", "burst", "size_bytes", "awaits_readers")},
+        **{name: parameters[name] for name in SENDING},
     )
-
-    def set_throttle(value: Message) -> str:
-        if parameters["reliable"]:
-            return "a reliable publisher is not throttled: its readers wait for every message"
-        if value.type != ParameterType.DOUBLE or not 0 < value.double_value <= 1:
-            return "throttle is a number above 0 and up to 1"
-        flood.throttle = value.double_value
-        return ""
-
-    ParameterService(node, {"throttle": set_throttle})
+    ParameterService(node, {"throttle": partial(set_throttle, flood, parameters["reliable"])})
     limit = threading.Timer(parameters["seconds"], context.executor.stop)
     limit.daemon = True
     limit.start()
     return flood.stop
 
 
-_POLL_NS: Final = 10 * NS_PER_MS
+POLL_NS: Final = 10 * NS_PER_MS
 _POLLS_A_REPORT: Final = 10
-_DEPTH: Final = 4096
+DEPTH: Final = 4096
 
 
 class Tally:
@@ -282,31 +322,43 @@ class Tally:
         self.received += len(batch)
 
 
-def build_counter(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `flood_counter`."""
-    qos = QosProfile(depth=_DEPTH, reliable=parameters["reliable"])
-    counted = {
-        topic: (Reader(context.participant, dds_topic(topic), "std_msgs/msg/String", qos), Tally())
-        for topic in parameters["topics"]
-    }
-    polls = itertools.count(1)
+class FloodCounter:
+    """Counts messages by topic; `takes` returns those that arrived since its last call."""
 
-    def poll() -> None:
-        for reader, tally in counted.values():
-            tally.add(reader.take_many(_DEPTH))
-        if next(polls) % _POLLS_A_REPORT == 0:
+    def __init__(self, takes: Mapping[str, Callable[[], Sequence[bytes]]]) -> None:
+        self._counted = {topic: (take, Tally()) for topic, take in takes.items()}
+        self._polls = itertools.count(1)
+
+    def poll(self) -> None:
+        for take, tally in self._counted.values():
+            tally.add(take())
+        if next(self._polls) % _POLLS_A_REPORT == 0:
             report = {
                 "mono_ns": time.monotonic_ns(),
-                "received": {topic: tally.received for topic, (_, tally) in counted.items()},
-                "lost": {topic: tally.lost for topic, (_, tally) in counted.items()},
+                "received": {topic: tally.received for topic, (_, tally) in self._counted.items()},
+                "lost": {topic: tally.lost for topic, (_, tally) in self._counted.items()},
             }
             sys.stdout.write(json.dumps(report) + "\n")
             sys.stdout.flush()
 
-    Node(context, "flood_counter").create_timer(_POLL_NS, poll)
+
+def build_counter(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+    """Builds node `flood_counter`."""
+    from pytest_ldos.robot.dds.endpoint import QosProfile, Reader, dds_topic  # noqa: PLC0415
+    from pytest_ldos.robot.dds.node import Node  # noqa: PLC0415
+
+    qos = QosProfile(depth=DEPTH, reliable=parameters["reliable"])
+    readers = {
+        topic: Reader(context.participant, dds_topic(topic), "std_msgs/msg/String", qos)
+        for topic in parameters["topics"]
+    }
+    counter = FloodCounter({topic: partial(reader.take_many, DEPTH) for topic, reader in readers.items()})
+    Node(context, parameters["name"]).create_timer(POLL_NS, counter.poll)
     return lambda: None
 
 
 if __name__ == "__main__":
+    from pytest_ldos.robot.dds.node import run_node
+
     program = json.loads(sys.argv[1])["program"]
     run_node(program, {"flood_publisher": build_publisher, "flood_counter": build_counter}[program])

@@ -1,27 +1,26 @@
 """Commands of the processes of floods and guards, and their reports, one JSON object per line.
 
 Bins of inter-send errors are 1 ns wide up to 32 ns, then a 32nd to a 16th of their lower end: 16 for each power of two.
-`ldos_load`'s `ErrorBins` has the same bins.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import re
+import struct
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import NS_PER_S, one_line
-from pytest_ldos.host.availability import find_ros_package, find_ros_packages
 from pytest_ldos.host.processes import Child
 from pytest_ldos.robot.dds.domain import bound_to_loopback
+from pytest_ldos.robot.stack.messages import find_type
 from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
 
 if TYPE_CHECKING:
@@ -220,16 +219,51 @@ def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
             f"messages of type {ros_type} are not known here", remedy="name a topic whose type ROS 2 itself defines"
         ) from None
     if not any(name == "header" and detail[1] == _HEADER for name, detail in fields):
-        raise ConfigurationError(
-            f"messages of type {ros_type} carry no header.stamp, which tells when a path began",
-            remedy="guard a path that ends at a topic with a header, such as /tf or /joint_states",
-        )
+        raise _without_stamp(ros_type)
     return lambda message: ns(message.header.stamp)
 
 
-PACKAGE: Final = "ldos_load"  # package of the ROS workspace
-_REPORT_PERIOD_S: Final = 0.1
+def _without_stamp(ros_type: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"messages of type {ros_type} carry no header.stamp, which tells when a path began",
+        remedy="guard a path that ends at a topic with a header, such as /tf or /joint_states",
+    )
+
+
+_LIST: Final = re.compile(r"sequence<(\w+)/(\w+)(, \d+)?>")
+_ENCAPSULATION: Final = 4  # bytes before an encoded message
+_COUNT: Final = 4  # bytes of the length of a list
+
+
+def stamp_place(ros_type: str) -> int:
+    """Returns the place of the first stamp in an encoded message that begins with a header, or a list of such messages.
+
+    Raises:
+        ConfigurationError: ROS 2 as it is sourced does not have the type, or its messages have no such stamp.
+    """
+    first = _first_field(ros_type)
+    nested = _LIST.fullmatch(first)
+    if first == "std_msgs/Header":
+        return _ENCAPSULATION
+    if nested is not None and _first_field(f"{nested[1]}/msg/{nested[2]}") == "std_msgs/Header":
+        return _ENCAPSULATION + _COUNT
+    raise _without_stamp(ros_type)
+
+
+def _first_field(ros_type: str) -> str:
+    return str(next(iter(find_type(ros_type, "msg").get_fields_and_field_types().values()), ""))
+
+
+def read_stamp(place: int, data: bytes) -> int | None:
+    """Returns the stamp at a place, ns; ``None`` if it is 0, or if the list before it is empty."""
+    if len(data) < place + 8 or (place > _ENCAPSULATION and not any(data[_ENCAPSULATION:place])):
+        return None
+    seconds, nanoseconds = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, place)
+    return int(seconds) * NS_PER_S + int(nanoseconds) or None
+
+
 _MODULE: Final = "pytest_ldos.measure.load.flood_node"
+ROS_MODULE: Final = "pytest_ldos.measure.load.ros_node"
 _TOPIC: Final = "/flood_topic_"
 _PUBLISHER: Final = "flood_publisher_"
 
@@ -257,30 +291,11 @@ def flood_nodes(spec: DdsFloodSpec) -> tuple[str, ...]:
     return tuple(f"/{_PUBLISHER}{process}" for process in range(1, spec.processes + 1))
 
 
-def embedded_programs(spec: DdsFloodSpec, *, domain: int) -> FloodPrograms:
-    """Commands of Python processes over Cyclone DDS."""
-    reliable = spec.reliability == Reliability.RELIABLE
-    every_topic = [f"{_TOPIC}{number}" for number in range(1, spec.publishers + 1)]
-    return FloodPrograms(
-        environment=bound_to_loopback(),
-        counter=_command("flood_counter", domain=domain, topics=every_topic, reliable=reliable),
-        publishers={
-            f"{_PUBLISHER}{index}": _command(
-                "flood_publisher",
-                domain=domain,
-                index=index,
-                topics=[f"{_TOPIC}{number}" for number in share],
-                reliable=reliable,
-                **_sending(spec),
-            )
-            for index, share in enumerate(shares(spec), start=1)
-        },
-    )
-
-
-def _sending(spec: DdsFloodSpec) -> dict[str, object]:
-    """Parameters of each publisher, also of `ldos_load`'s."""
-    return {
+def flood_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, str] | None) -> FloodPrograms:
+    """Commands of Python processes over Cyclone DDS or, with the environment of ROS 2 nodes, over rclpy."""
+    module = _MODULE if environment is None else ROS_MODULE
+    common = {"domain": domain, "reliable": spec.reliability == Reliability.RELIABLE}
+    sending = {
         "rate_hz": float(spec.rate_hz),
         "burst": spec.burst,
         "size_bytes": spec.size_bytes,
@@ -289,38 +304,19 @@ def _sending(spec: DdsFloodSpec) -> dict[str, object]:
         "seconds": LONGEST_S,
     }
 
+    def command(program: str, name: str, numbers: range, **parameters: object) -> list[str]:
+        topics = [f"{_TOPIC}{number}" for number in numbers]
+        return node_command(module, program=program, name=name, topics=topics, **common, **parameters)
 
-def _command(program: str, **parameters: object) -> list[str]:
-    return [sys.executable, "-m", _MODULE, json.dumps({"program": program, **parameters})]
-
-
-def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, str]) -> FloodPrograms:
-    """Commands of `ldos_load`'s programs over the stack's middleware; raises as `programs_folder`."""
-    programs = programs_folder(PACKAGE, environment)
-    sending = _sending(spec)
-    shared = {"reliability": spec.reliability, "report_period_s": _REPORT_PERIOD_S}
     return FloodPrograms(
-        environment={**environment, "ROS_DOMAIN_ID": str(domain)},
-        counter=ros_command(programs / "flood_counter", "flood_counter", publishers=spec.publishers, **shared),
+        environment=bound_to_loopback() if environment is None else {**environment, "ROS_DOMAIN_ID": str(domain)},
+        counter=command("flood_counter", "flood_counter", range(1, spec.publishers + 1)),
         publishers={
-            (name := f"{_PUBLISHER}{index}"): ros_command(
-                programs / "flood_publisher", name, publishers=len(share), first_number=share.start, **sending, **shared
-            )
+            (name := f"{_PUBLISHER}{index}"): command("flood_publisher", name, share, **sending)
             for index, share in enumerate(shares(spec), start=1)
         },
     )
 
 
-def programs_folder(package: str, environment: Mapping[str, str]) -> Path:
-    """Folder of the programs of a package of the ROS workspace; raises `Unavailable` if that is not sourced."""
-    sourced = {**os.environ, **environment}
-    find_ros_packages([package], environment=sourced).demand()
-    prefix = find_ros_package(package, sourced)
-    assert prefix is not None
-    return prefix / "lib" / package
-
-
-def ros_command(program: Path, node: str, **parameters: object) -> list[str]:
-    """Returns a command with parameters; their values are YAML, of which JSON is a subset."""
-    settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
-    return [str(program), "--ros-args", "-r", f"__node:={node}", *settings]
+def node_command(module: str, **parameters: object) -> list[str]:
+    return [sys.executable, "-m", module, json.dumps(parameters)]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -18,10 +16,10 @@ from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.dds_flood import ReportedLoad
 from pytest_ldos.measure.load.flood_reports import (
     LONGEST_S,
+    ROS_MODULE,
     Guarded,
     flood_nodes,
-    programs_folder,
-    ros_command,
+    node_command,
     stamp_reader,
 )
 from pytest_ldos.measure.load.protocol import GroupedProof, GroupReading, Load, LoadSite, load_processes
@@ -29,7 +27,6 @@ from pytest_ldos.robot.dds.domain import bound_to_loopback
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, GuardedTopic, GuardSpec, guarded_topic
 from pytest_ldos.scenario.words import StackKind
 
-PACKAGE: Final = "ldos_guard"  # package of the ROS workspace
 NAME: Final = "guard"  # name of the node and of its process
 _REPORT_PERIOD_S: Final = 0.1
 _MODULE: Final = "pytest_ldos.measure.load.guard_node"
@@ -55,14 +52,17 @@ def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
 def guard_program(
     spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite
 ) -> tuple[list[str], Mapping[str, str]]:
-    """Command and variables of a Python process over Cyclone DDS, or of `ldos_guard`'s program.
+    """Command and variables of a Python process over Cyclone DDS, or over rclpy.
 
     Raises:
         ConfigurationError: the topic's messages carry no stamp.
-        Unavailable: the workspace is not sourced.
     """
     numbers = ("silence_ms", "window_ms", "late_share", "least_share", "decrease", "increase")
-    parameters: dict[str, object] = {
+    parameters = {
+        "program": NAME,
+        "name": NAME,
+        "domain": site.domain,
+        "publishers": list(publishers),
         **{name: float(getattr(spec, name)) for name in numbers},
         "topic": watched.topic,
         "type": watched.type,
@@ -72,14 +72,10 @@ def guard_program(
         "report_period_s": _REPORT_PERIOD_S,
         "seconds": LONGEST_S,
     }
-    if site.kind is not StackKind.ROS2:
-        stamp_reader(watched.type)
-        parameters |= {"domain": site.domain, "publishers": list(publishers)}
-        return [sys.executable, "-m", _MODULE, json.dumps(parameters)], bound_to_loopback()
-    parameters |= {"publishers": list(publishers)} if publishers else {}
-    parameters |= {"use_sim_time": True} if site.has_simulated_clock else {}
-    program = programs_folder(PACKAGE, site.environment) / NAME
-    return ros_command(program, NAME, **parameters), site.environment
+    if site.kind is StackKind.ROS2:
+        return node_command(ROS_MODULE, **parameters), site.environment
+    stamp_reader(watched.type)
+    return node_command(_MODULE, **parameters), bound_to_loopback()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,4 +272,4 @@ def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
         yield guard
 
 
-LOADS: Final = {GuardSpec.KIND: Load(run=run_guard, package=PACKAGE, proof=GuardProof)}
+LOADS: Final = {GuardSpec.KIND: Load(run=run_guard, has_nodes=True, proof=GuardProof)}

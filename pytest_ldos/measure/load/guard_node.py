@@ -1,8 +1,8 @@
 """A node that measures the lateness of a topic's messages, and throttles publishers when it is too large.
 
-Its only argument is a JSON object with the parameters of the ROS workspace's `ldos_guard`, whose law it shares. It runs
-until SIGINT or SIGTERM; then it lets the publishers use their whole rate again. Each `report_period_s` it prints a JSON
-line with the counts since its start; ``missing`` has a reason for each publisher that does not obey.
+Its only argument is a JSON object; `guard.guard_program` has the parameters. It runs until SIGINT or SIGTERM; then it
+lets the publishers use their whole rate again. Each `report_period_s` it prints a JSON line with the counts since its
+start; ``missing`` has a reason for each publisher that does not obey.
 
 Reference: D.-M. Chiu and R. Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in
 Computer Networks", Computer Networks and ISDN Systems 17 (1989).
@@ -17,16 +17,15 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.measure.load.flood_reports import stamp_reader
-from pytest_ldos.robot.dds.action import ParameterClient
-from pytest_ldos.robot.dds.endpoint import QosProfile
-from pytest_ldos.robot.dds.messages import Message
-from pytest_ldos.robot.dds.node import Context, Node, run_node
+
+if TYPE_CHECKING:
+    from pytest_ldos.robot.dds.node import Context
 
 
 @dataclass(kw_only=True)
@@ -64,13 +63,22 @@ class ThrottleLaw:
 ANSWER_NS: Final = 500 * NS_PER_MS  # time after which a request to a publisher is repeated
 
 
+class Setter(Protocol):
+    """A client that sets parameters of one node."""
+
+    def server_is_ready(self) -> bool: ...
+
+    def set(self, values: Mapping[str, float], on_done: Callable[[list[str]], None]) -> None:
+        """Sets `values`; `on_done` gets the reasons for refused values."""
+
+
 class ThrottledPublisher:
     """Sends one publisher its allowed share of the rate until it confirms."""
 
-    def __init__(self, guard: Node, name: str, parameter: str) -> None:
+    def __init__(self, client: Setter, name: str, parameter: str) -> None:
         self.name = name
         self._parameter = parameter
-        self._client = ParameterClient(guard, name.removeprefix("/"))
+        self._client = client
         self._obeyed: float | None = None
         self._asked: tuple[float, int] | None = None
         self._refusal = ""
@@ -172,14 +180,26 @@ class PathLateness:
         return late / received if received else None
 
 
-_DEPTH: Final = 100
+DEPTH: Final = 100
 _FAREWELL_NS: Final = NS_PER_S  # time limit for releasing the publishers at the end
 
 
 class Guard:
-    def __init__(self, node: Node, parameters: dict[str, Any]) -> None:
-        self._node = node
-        self._stamp_of = stamp_reader(parameters["type"])
+    """Its node calls the functions without arguments, `end_window` and `report` periodically.
+
+    Args:
+        stamp_of: returns the stamp of a message, ns; ``None`` for one without.
+        setter_of: returns a client of the node with a name, without the slash before it.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        *,
+        stamp_of: Callable[[Any], int | None],
+        setter_of: Callable[[str], Setter],
+    ) -> None:
+        self._stamp_of = stamp_of
         self._lateness = PathLateness(
             deadline_ns=round(parameters["deadline_ms"] * NS_PER_MS),
             silence_ns=round(parameters["silence_ms"] * NS_PER_MS),
@@ -187,14 +207,12 @@ class Guard:
         )
         limits = ("late_share", "least_share", "decrease", "calm_windows", "increase")
         self._law = ThrottleLaw(**{name: parameters[name] for name in limits})
-        names = parameters["publishers"]
-        self._publishers = [ThrottledPublisher(node, name, parameters["parameter"]) for name in names]
-        qos = QosProfile(depth=_DEPTH, reliable=False)
-        node.create_subscription(parameters["type"], parameters["topic"], self.on_message, qos=qos)
-        node.create_timer(round(parameters["window_ms"] * NS_PER_MS), self.end_window)
-        node.create_timer(round(parameters["report_period_s"] * NS_PER_S), self.report)
+        self._publishers = [
+            ThrottledPublisher(setter_of(name.removeprefix("/")), name, parameters["parameter"])
+            for name in parameters["publishers"]
+        ]
 
-    def on_message(self, message: Message) -> None:
+    def on_message(self, message: Any) -> None:
         self._lateness.note(self._stamp_of(message), wall_ns=time.time_ns(), mono_ns=time.monotonic_ns())
 
     def end_window(self) -> None:
@@ -222,25 +240,37 @@ class Guard:
         with contextlib.suppress(BrokenPipeError):  # the throttled publishers must still be released
             os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
-    def release(self) -> None:
+    def release(self, spin_once: Callable[[], None]) -> None:
         """Lets all publishers use their whole rate; waits for their confirmation, up to a limit."""
-        executor = self._node.executor
         self._law.share = 1.0
         limit_ns = time.monotonic_ns() + _FAREWELL_NS
         while (now_ns := time.monotonic_ns()) < limit_ns:
             self._tell(1.0, now_ns)
             if all(each.is_settled(1.0) for each in self._publishers):
                 return
-            executor.spin_once()
+            spin_once()
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    guard = Guard(Node(context, "guard"), parameters)
+    from pytest_ldos.robot.dds.action import ParameterClient  # noqa: PLC0415 - for the embedded stack only
+    from pytest_ldos.robot.dds.endpoint import QosProfile  # noqa: PLC0415
+    from pytest_ldos.robot.dds.node import Node  # noqa: PLC0415
+
+    node = Node(context, parameters["name"])
+    guard = Guard(
+        parameters, stamp_of=stamp_reader(parameters["type"]), setter_of=lambda name: ParameterClient(node, name)
+    )
+    qos = QosProfile(depth=DEPTH, reliable=False)
+    node.create_subscription(parameters["type"], parameters["topic"], guard.on_message, qos=qos)
+    node.create_timer(round(parameters["window_ms"] * NS_PER_MS), guard.end_window)
+    node.create_timer(round(parameters["report_period_s"] * NS_PER_S), guard.report)
     limit = threading.Timer(parameters["seconds"], context.executor.stop)
     limit.daemon = True
     limit.start()
-    return guard.release
+    return lambda: guard.release(context.executor.spin_once)
 
 
 if __name__ == "__main__":
+    from pytest_ldos.robot.dds.node import run_node
+
     run_node("guard", build)

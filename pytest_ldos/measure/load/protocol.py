@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
-from pytest_ldos.host.availability import Availability, find_modules, find_ros_packages
+from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.cpu import SchedulingGroup, read_scheduling_group
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.record.protocol import Recorder
@@ -85,12 +85,12 @@ class Load:
     """The implementation of a kind of load.
 
     Attributes:
-        package: package of the ROS workspace with its programs for a ROS 2 stack; empty if there is none.
+        has_nodes: True if it consists of nodes, over DDS or, on a ROS 2 stack, over rclpy.
     """
 
     run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
     available: Callable[[Any, StackSpec], Availability] = lambda *_: Availability(True)
-    package: str = ""
+    has_nodes: bool = False
     proof: type[LoadProof] = LoadProof
 
 
@@ -261,13 +261,11 @@ def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLo
     return IMPLEMENTATIONS[spec.KIND].run(spec, site)
 
 
-def load_available(spec: LoadSpec, stack: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
-    """Reports if a load can be applied, as far as known; `environment` is the workspace's, or this process's."""
+def load_available(spec: LoadSpec, stack: StackSpec) -> Availability:
+    """Reports if a load can be applied, as far as known."""
     load = IMPLEMENTATIONS[spec.KIND]
     programs = Availability(True)
-    if load.package and resolve_kind(stack) is StackKind.ROS2:
-        programs = find_ros_packages([load.package], environment=environment)
-    elif load.package:
+    if load.has_nodes and resolve_kind(stack) is not StackKind.ROS2:
         programs = find_modules(_EMBEDDED_PARTS, extra="embedded")
     return load.available(spec, stack) if programs.ok else programs
 

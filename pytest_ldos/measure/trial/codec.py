@@ -6,7 +6,6 @@ The schema is versioned; a file of another version is refused.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -15,8 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.base.files import PlainReader, left_by_git, read_plain
+from pytest_ldos.base.files import PlainReader, RecordFormat, read_plain
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric
 from pytest_ldos.measure.trial.record import MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
@@ -69,60 +67,24 @@ def _counts(trials: TrialSet) -> Iterator[tuple[float | None, str]]:
 
 
 SCHEMA_VERSION: Final = 5
-KIND: Final = "pytest-ldos trials"
-_OTHERS: Final = ("pytest-ldos report", "pytest-ldos calibration")  # other kinds of files that we write
-_DAMAGE: Final = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, ConfigurationError)
-"""Exceptions raised by damaged documents."""
+_AGAIN: Final = "record it again with --ldos-update-baseline"
+_FORMAT: Final = RecordFormat(
+    "pytest-ldos trials",
+    SCHEMA_VERSION,
+    remedy=f"restore it, or {_AGAIN}",
+    again=_AGAIN,
+    instead=dict.fromkeys(("pytest-ldos report", "pytest-ldos calibration"), "name the trials.json of the same run"),
+)
 
 
 def encode_trials(trials: TrialSet) -> str:
     """JSON text of a trial set; numbers keep their full precision."""
-    document = {"kind": KIND, "schema": SCHEMA_VERSION, **_to_plain(trials)}
-    return json.dumps(document, indent=1, allow_nan=False, default=_to_plain) + "\n"
+    return _FORMAT.encode(_to_plain(trials), default=_to_plain)
 
 
 def decode_trials(text: str, path: Path) -> TrialSet:
-    """Decodes a trial set from JSON text; `path` is named in errors.
-
-    Raises:
-        RecordUnreadable: no JSON, not a trial set, of another schema version, or damaged.
-    """
-    try:
-        document = _parse(text)
-    except json.JSONDecodeError as error:
-        if (left := left_by_git(text)) is not None:
-            raise RecordUnreadable(f"{path} {left[0]}", remedy=left[1]) from None
-        raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
-    except (RecursionError, ValueError) as error:
-        raise RecordUnreadable(f"{path} is no JSON of ours: {error}", remedy=_REMEDY) from None
-    kind = document.get("kind") if isinstance(document, dict) else None
-    if kind in _OTHERS:
-        raise RecordUnreadable(
-            f"{path} is a {kind}, which has no trials to read", remedy="name the trials.json of the same run"
-        )
-    if kind != KIND:
-        raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
-    if (found := document.get("schema")) != SCHEMA_VERSION:
-        raise RecordUnreadable(
-            f"{path} has schema version {found}, this version of pytest-ldos reads {SCHEMA_VERSION}", remedy=_AGAIN
-        )
-    try:
-        return _to_trials(document)
-    except _DAMAGE as error:
-        raise RecordUnreadable(f"{path} is damaged ({type(error).__name__}: {error})", remedy=_REMEDY) from None
-
-
-def _parse(text: str) -> Any:
-    """Parses JSON; an unpaired surrogate, which cannot be encoded, is replaced by ``?``."""
-    document = json.loads(text.removeprefix("\ufeff"))
-    if _SURROGATE.search(text) is None:
-        return document
-    return json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_AGAIN: Final = "record it again with --ldos-update-baseline"
-_REMEDY: Final = f"restore it, or {_AGAIN}"
+    """Decodes a trial set from JSON text; raises `RecordUnreadable` as `RecordFormat.decode`."""
+    return _FORMAT.decode(text, path, _to_trials)
 
 
 _USUAL: Final[Mapping[type, Mapping[str, object]]] = {
@@ -138,7 +100,7 @@ _USUAL: Final[Mapping[type, Mapping[str, object]]] = {
     },
     FaultSpec: {"cpu_waste": 0.0, "leak_mb": 0.0},
     Metric: {"usual_floor": USUAL_FLOOR, "asked_as": ""},
-    MotionTrial: {"interference": None, "numbers": {}, "reset_failure": ""},
+    MotionTrial: {"interference": None, "numbers": {}, "reset_failure": "", "content": ""},
 }
 """Values that are omitted, so that older versions without these fields can read the record."""
 
@@ -146,7 +108,7 @@ _LAST: Final[Mapping[type, str]] = {
     TrialSet: "looks last_look spec fingerprint metrics trials",
     MotionTrial: "goal_id seed block outcome error_code message stamps_ns plan_duration_ns plan_points "
     "position_error_m rotation_error_rad measurements segments_ns deadlines cpu_work_ns numbers reset_failure "
-    "interference",
+    "content interference",
 }
 """Fields at the end of an object in a file, in order."""
 
@@ -169,8 +131,8 @@ def _to_plain(value: Any) -> dict[str, Any]:
     return {name: each for name, each in plain.items() if name not in usual or each != usual[name]}
 
 
-def _to_trials(document: Mapping[str, Any]) -> TrialSet:
-    values = _with_kind({name: value for name, value in document.items() if name not in ("kind", "schema")})
+def _to_trials(document: dict[str, Any]) -> TrialSet:
+    values = _with_kind(document)
     trials: TrialSet = _reader(values["trial_kind"]).read(TrialSet, values, "the record")
     json.dumps(trials.loads, allow_nan=False)  # refuses values that cannot be encoded
     require_undamaged(trials)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +30,7 @@ from pytest_ldos.measure.trial.rig import PhaseClock, Rig, RunPhase, Watch
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.protocol import Attempt, Case, Stimulus
+from pytest_ldos.robot.stack.protocol import Attempt, Case, MessageCase, Stimulus
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -38,6 +40,19 @@ Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
 
 def undisturbed() -> AbstractContextManager[Sequence[RunningLoad]]:
     return nullcontext(())
+
+
+_OF_SETTINGS: Final = ("planner_id", "pipeline_id", "allowed_", "num_", "max_")  # what settings replace in a request
+
+
+def content_of(case: Case) -> str:
+    """Digest of a planning problem, whose name may stay when it changes; empty for other cases."""
+    message = case.message if isinstance(case, MessageCase) else None
+    if not message or "request" not in message:
+        return ""
+    request = {name: each for name, each in message["request"].items() if not name.startswith(_OF_SETTINGS)}
+    text = json.dumps({**message, "request": request}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 TRIALS_PER_REPETITION: Final = 5  # number of requested trials per allowed repetition
@@ -292,6 +307,7 @@ class _Session:
             rotation_error_rad=outcome.rotation_error_rad,
             interference=meter.measure(),
             numbers=dict(outcome.numbers),
+            content=content_of(goal),
         )
         self.own_pids |= meter.own_pids
         return trial, attempt, outcome

@@ -117,6 +117,7 @@ class MotionTrial(Trial):
         interference: resources used by other processes during the motion; ``None`` if not measured.
         numbers: numbers measured by the stimulus, by name with a unit suffix.
         reset_failure: failure of the first attempt to reset the stack after the trial; empty if it succeeded.
+        content: digest of a planning problem without what the settings replace; empty for other goals.
     """
 
     KIND = TrialKind.MOTION
@@ -135,6 +136,7 @@ class MotionTrial(Trial):
     interference: Interference | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
     reset_failure: str = ""
+    content: str = ""
 
     @property
     def identity(self) -> str:

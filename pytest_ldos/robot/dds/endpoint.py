@@ -115,7 +115,7 @@ class DdsFailed(LdosError):
     """Cyclone DDS refused an operation."""
 
 
-class WriteTimedOut(DdsFailed):
+class WriteTimedOut(DdsFailed, TimeoutError):
     """A reliable writer waited too long for its readers."""
 
 

@@ -145,7 +145,7 @@ def stack_available(spec: StackSpec) -> Availability:
 def describe_stack(spec: StackSpec) -> StackInfo:
     if spec.topology:
         return topology_info(spec)
-    return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info(stimulus=spec.stimulus)
+    return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info(driver=spec.driver)
 
 
 def require_goals(spec: StackSpec, name: str) -> None:

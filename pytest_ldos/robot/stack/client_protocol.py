@@ -11,8 +11,9 @@ import random
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from pytest_ldos.base.files import read_plain
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.stack.goals import (
     REACHED_POSITION_M,
@@ -57,7 +58,7 @@ class MoveCommand:
     failure: str = ""
 
     def to_line(self) -> str:
-        values = {**asdict(self), "goal": self.goal.to_dict()}
+        values = asdict(self)
         for name in ("plan_only", "failure"):
             if not values[name]:
                 del values[name]
@@ -65,10 +66,8 @@ class MoveCommand:
 
 
 def parse_command(line: str) -> MoveCommand:
-    values: dict[str, Any] = json.loads(line)
-    values["goal"] = Goal.from_dict(values["goal"])
-    values["trial"] = values["trial"] and TrialTag(**values["trial"])
-    return MoveCommand(**values)
+    command: MoveCommand = read_plain(MoveCommand, json.loads(line), "the command")
+    return command
 
 
 @dataclass(frozen=True)

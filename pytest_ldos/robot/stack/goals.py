@@ -13,13 +13,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.scenario.fields import build_spec
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -90,26 +91,18 @@ class Goal:
     link: str = "panda_link8"
 
     def __post_init__(self) -> None:
+        if not self.name or not self.link:
+            raise ConfigurationError(f"goal {self.name!r} lacks a name or a link", remedy="name: reach, link: tool0")
+        if self.joints is not None and not self.joints:
+            raise ConfigurationError(
+                f"goal {self.name!r} has no joints", remedy="give the position of every joint, in radians"
+            )
         if (self.pose is None) == (self.joints is None):
             raise ConfigurationError(
                 f"goal {self.name!r} must have either a pose or joints", remedy="give exactly one of the two"
             )
         if self.joints is not None and not all(map(math.isfinite, self.joints.values())):
             raise ConfigurationError(f"goal {self.name!r} has a joint position that is not finite")
-
-    def to_dict(self) -> dict[str, Any]:
-        pose = self.pose and {"position": list(self.pose.position), "orientation": list(self.pose.orientation)}
-        return {"name": self.name, "link": self.link, "pose": pose, "joints": self.joints and dict(self.joints)}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        pose = values.get("pose")
-        return cls(
-            name=values["name"],
-            link=values.get("link", "panda_link8"),
-            pose=pose and Pose(tuple(pose["position"]), tuple(pose["orientation"])),
-            joints=values.get("joints"),
-        )
 
 
 REACH: Final = Goal("reach", pose=Pose((0.4, 0.2, 0.5), (0.707, 0.707, 0.0, 0.0)))
@@ -208,21 +201,20 @@ def read_goals(file: Path) -> GoalBook:
         ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names the goal and the key.
     """
     table = load_goal_file(file, {"home", "goal_sets"})
-    home = parse_goal({"name": "home", **as_table(table.get("home"), f"{file}: home")}, f"{file}: home")
+    home = parse_goal("home", table.get("home"), f"{file}: home")
     if home.joints is None:
         raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
-    return GoalBook(home, parse_sets(table, file, parse_goal, example="reach"))
+    return GoalBook(home, parse_sets(table, file, Goal, example="reach"))
+
+
+def parse_goal(name: str, table: Any, where: str) -> Goal:
+    return build_spec(Goal, {"name": name, **as_table(table, where)}, where)
 
 
 def parse_sets(
-    table: Mapping[str, Any], file: Path, parse: Callable[[Mapping[str, Any], str], Parsed], *, example: str
+    table: Mapping[str, Any], file: Path, kind: type[Parsed], *, example: str
 ) -> dict[str, tuple[Parsed, ...]]:
-    """Parses the sets below the key ``goal_sets`` of a goal file.
-
-    Args:
-        parse: parses a goal; also gets its location, for errors.
-        example: name of a set, for the remedy.
-    """
+    """Parses the sets below the key ``goal_sets`` of a goal file; `example` is the name of a set, for the remedy."""
     sets = as_table(table.get("goal_sets"), f"{file}: goal_sets")
     if not sets:
         raise ConfigurationError(f"{file} has no goal set", remedy=f"name one below goal_sets, as in `{example}:`")
@@ -231,16 +223,9 @@ def parse_sets(
         where = f"{file}: goal set {name!r}"
         if not isinstance(goals, list) or not goals:
             raise ConfigurationError(f"{where} is not a list of goals", remedy="begin each goal with a dash")
-        parsed[str(name)] = tuple(parse(as_table(goal, where), where) for goal in goals)
+        tables = [as_table(goal, where) for goal in goals]
+        parsed[str(name)] = tuple(build_spec(kind, goal, f"{where}, goal {goal.get('name')!r}") for goal in tables)
     return parsed
-
-
-def parse_name(table: Mapping[str, Any], where: str, *, example: str) -> str:
-    """Raises `ConfigurationError` if there is none."""
-    name = table.get("name")
-    if not isinstance(name, str) or not name:
-        raise ConfigurationError(f"{where} has a goal without a name", remedy=f"name: {example}")
-    return name
 
 
 def load_goal_file(file: Path, keys: Collection[str]) -> Mapping[str, Any]:
@@ -266,38 +251,8 @@ def load_yaml(file: Path) -> Mapping[str, Any]:
         raise ConfigurationError(f"{file} is not YAML: {error}") from None
 
 
-def parse_goal(table: Mapping[str, Any], where: str) -> Goal:
-    refuse_unknown(table, {"name", "link", "pose", "joints"}, f"key in {where}:")
-    name = parse_name(table, where, example="reach")
-    where = f"{where}, goal {name!r}"
-    link = table.get("link", Goal.link)
-    if not isinstance(link, str) or not link:
-        raise ConfigurationError(f"{where}, link is {link!r}", remedy="it must be a name")
-    pose, joints = None, None
-    if table.get("pose") is not None:
-        given = as_table(table["pose"], f"{where}, pose")
-        refuse_unknown(given, {"position", "orientation"}, f"key in {where}, pose:")
-        x, y, z = _numbers(given.get("position"), 3, f"{where}, position")
-        qx, qy, qz, qw = _numbers(given.get("orientation"), 4, f"{where}, orientation")
-        pose = Pose((x, y, z), (qx, qy, qz, qw))
-    if table.get("joints") is not None:
-        given = as_table(table["joints"], f"{where}, joints")
-        if not given:
-            raise ConfigurationError(f"{where} has no joints", remedy="give the position of every joint, in radians")
-        joints = {str(key): _numbers([value], 1, f"{where}, joint {key}")[0] for key, value in given.items()}
-    return Goal(name, pose=pose, joints=joints, link=link)
-
-
 def as_table(value: Any, where: str) -> Mapping[str, Any]:
     """Raises `ConfigurationError` with the place if it is none."""
     if not isinstance(value, dict):
         raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of keys and values")
     return value
-
-
-def _numbers(values: Any, count: int, where: str) -> list[float]:
-    is_list = isinstance(values, list) and len(values) == count
-    if not is_list or not all(type(each) in {int, float} and math.isfinite(each) for each in values):
-        wanted = "a finite number" if count == 1 else f"a list of {count} finite numbers"
-        raise ConfigurationError(f"{where} is {values[0] if count == 1 else values!r}", remedy=f"it must be {wanted}")
-    return [float(each) for each in values]

@@ -155,11 +155,15 @@ class Marks:
 
 @dataclass(kw_only=True)
 class Task(Marks):
-    """A command in progress: fields of its message, its processes, and its deadline, of ``time.monotonic()``."""
+    """A command in progress: fields of its message, its processes, and its deadline, of ``time.monotonic()``.
+
+    `seed` is of random numbers, for a program that supports seeds.
+    """
 
     order: Order
     message: dict[str, Any]
     deadline: float
+    seed: int | None = None
     pids: tuple[int, ...] = ()
 
     @property
@@ -187,6 +191,7 @@ def serve(handle: Callable[[Task], Ended], *, resets: bool) -> None:
                 trial=None if values.get("scenario") is None else TrialTag(values["scenario"], values["index"]),
                 message=values.get("message") or {},
                 deadline=time.monotonic() + values["timeout_s"],
+                seed=values.get("seed"),
             )
             write(handle(task))
 

@@ -15,16 +15,20 @@ metres and radians, poses in the frame ``frame``:
         objects: [{box: [0.4, 1.0, 0.02], position: [0.5, 0.0, 0.3]}]
         goal: {joints: {panda_joint1: 1.2, panda_joint2: -0.5}}
       - name: shelf
+        set: hard  # may be left out; each problem is in the set all, too
         goal: {link: panda_link8, pose: {position: [0.5, 0.0, 0.6], orientation: [1, 0, 0, 0]}}
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.robot.stack.goals import Goal, as_table, load_yaml, parse_goal
 from pytest_ldos.robot.stack.protocol import CaseBook, MessageCase
 from pytest_ldos.scenario.stimuli import PlanSpec
@@ -32,6 +36,7 @@ from pytest_ldos.scenario.stimuli import PlanSpec
 ALL: Final = "all"
 """Set of all problems."""
 
+_SHOWN: Final = 5
 _SHAPES: Final = ("box", "sphere", "cylinder", "cone")
 _EVERYTHING: Final = {"id": "", "operation": 1}  # CollisionObject.REMOVE
 _JOINT_TOLERANCE_RAD: Final = 1e-3
@@ -45,7 +50,8 @@ def read_problems(spec: PlanSpec) -> CaseBook:
     Each case's message has ``scene`` and ``request``, as fields of the types.
 
     Raises:
-        ConfigurationError: a file cannot be read, a request has no scene, or there is no problem.
+        ConfigurationError: a file cannot be read, a request has no scene, a number is not finite, two problems have the
+            same name, or there is no problem.
     """
     path = Path(spec.problems)
     found = list(_of_folder(path) if path.is_dir() else _by_hand(path))
@@ -54,12 +60,30 @@ def read_problems(spec: PlanSpec) -> CaseBook:
             f"{path} has no planning problem", remedy="it needs request*.yaml, or a file of problems"
         )
     sets: dict[str, list[MessageCase]] = {ALL: []}
+    names = [name for _, name, _, _ in found]
     for family, name, scene, request in found:
+        if names.count(name) > 1:
+            raise ConfigurationError(f"{path}: two problems are called {name!r}", remedy="give one another name")
+        if place := _not_finite({"scene": scene, "request": request}):
+            raise ConfigurationError(
+                f"{path}, problem {name!r}: {place} is not a finite number", remedy="correct or remove the problem"
+            )
         case = MessageCase(name, {"scene": scene, "request": {**request, **_overrides(spec)}})
         sets[ALL].append(case)
         if family:
             sets.setdefault(family, []).append(case)
     return CaseBook({name: tuple(cases) for name, cases in sets.items()})
+
+
+def _not_finite(value: Any, place: str = "") -> str:
+    """Place of the first number that is not finite, as ``request.workspace_parameters.min_corner.x``; empty if none."""
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else place
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping | list):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+    found = (_not_finite(each, f"{place}.{key}".lstrip(".")) for key, each in items)
+    return next(filter(None, found), "")
 
 
 def _overrides(spec: PlanSpec) -> dict[str, Any]:
@@ -116,13 +140,13 @@ def _by_hand(file: Path) -> Iterator[Problem]:
     for number, each in enumerate(problems if isinstance(problems, list) else [], 1):
         where = f"{file}, problem {number}"
         problem = as_table(each, where)
-        refuse_unknown(problem, {"name", "scene", "objects", "start", "goal"}, f"key in {where}:")
+        refuse_unknown(problem, {"name", "set", "scene", "objects", "start", "goal"}, f"key in {where}:")
         name = str(problem.get("name", number))
         objects = [*(_objects(problem.get("objects", []), frame, f"{where}, objects"))]
         if "scene" in problem:
             objects += read_scene(file.parent / str(problem["scene"]), frame)
         start = as_table(problem.get("start", table.get("start")), f"{where}, start")
-        goal = parse_goal({"name": name, **as_table(problem.get("goal"), f"{where}, goal")}, where)
+        goal = parse_goal(name, problem.get("goal"), f"{where}, goal")
         state = {"name": [*start], "position": [float(value) for value in start.values()]}
         request = {
             "group_name": str(table.get("group", "")),
@@ -131,7 +155,7 @@ def _by_hand(file: Path) -> Iterator[Problem]:
         }
         # A difference keeps the robot's own collisions that may be ignored; the objects before are removed.
         scene = {"is_diff": True, "world": {"collision_objects": [_EVERYTHING, *objects]}}
-        yield "", name, scene, with_tolerances(request)
+        yield str(problem.get("set", "")), name, scene, with_tolerances(request)
 
 
 def _constraints(goal: Goal, frame: str) -> Mapping[str, Any]:
@@ -220,6 +244,26 @@ def _scene_objects(lines: Iterator[str], frame: str) -> Iterator[dict[str, Any]]
             _line(lines, "a colour")
         made = _collision_object(name, frame, shapes)
         yield made if pose is None else {**made, "pose": pose}
+
+
+def refuse_impossible(reasons: Sequence[str], number: int) -> None:
+    """Raises `ConfigurationError` with the problems of a suite that have no plan: place and reason of each."""
+    if reasons:
+        more = f"; {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
+        raise ConfigurationError(
+            f"{len(reasons)} of {number} problems cannot be planned: {'; '.join(reasons[:_SHOWN])}{more}",
+            remedy="correct or remove them, or set check = false",
+        )
+
+
+def numbers_of_plan(points: Sequence[Any]) -> dict[str, float]:
+    """Length, duration and waypoints of a plan, from its `trajectory_msgs/JointTrajectoryPoint`."""
+    last = points[-1].time_from_start
+    return {
+        "path_rad": sum(math.dist(one.positions, other.positions) for one, other in pairwise(points)),
+        "trajectory_s": last.sec + last.nanosec / NS_PER_S,
+        "waypoints": float(len(points)),
+    }
 
 
 def _line(lines: Iterator[str], what: str) -> str:

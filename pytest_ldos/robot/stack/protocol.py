@@ -11,16 +11,18 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
-from pytest_ldos.base.errors import refuse_unknown
+from pytest_ldos.base.errors import ConfigurationError, require
 from pytest_ldos.base.series import Moments
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
-from pytest_ldos.robot.stack.goals import as_table, find_set, load_goal_file, parse_name, parse_sets
+from pytest_ldos.robot.stack.goals import as_table, find_set, load_goal_file, parse_sets
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 
@@ -88,6 +90,9 @@ class MessageCase:
     name: str
     message: Mapping[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        require(bool(self.name), "a goal has no name", remedy="name: near")
+
 
 _UNNAMED: Final = ScenarioSpec(name="default").goals  # default name of a scenario's set
 
@@ -107,12 +112,12 @@ class CaseBook:
 
     @property
     def all_messages(self) -> Mapping[str, Mapping[str, Any]]:
-        """All messages, by location in the file."""
-        found = {
-            f"goal set '{set_name}', goal '{case.name}'": case.message or {}
-            for set_name, cases in self.sets.items()
-            for case in cases
-        }
+        """All messages, by their first location in the file."""
+        cases: dict[int, tuple[str, MessageCase]] = {}
+        for set_name, of_set in self.sets.items():
+            for each in of_set:
+                cases.setdefault(id(each), (set_name, each))
+        found = {f"goal set '{name}', goal '{case.name}'": case.message or {} for name, case in cases.values()}
         return found if self.reset is None else {**found, "reset": self.reset}
 
 
@@ -124,14 +129,31 @@ def read_cases(file: Path) -> CaseBook:
     """Reads sets of messages from YAML, not checked against a type; raises `ConfigurationError` with the location."""
     table = load_goal_file(file, {"goal_sets", "reset"})
     reset = table.get("reset")
-    sets = parse_sets(table, file, _parse_case, example="corners")
+    given = parse_sets(table, file, MessageCase, example="corners")
+    sets = {name: tuple(replace(case, message=case.message or {}) for case in cases) for name, cases in given.items()}
     return CaseBook(sets, None if reset is None else as_table(reset, f"{file}: reset"))
 
 
-def _parse_case(table: Mapping[str, Any], where: str) -> MessageCase:
-    refuse_unknown(table, {"name", "message"}, f"key in {where}:")
-    name = parse_name(table, where, example="near")
-    return MessageCase(name, as_table(table.get("message", {}), f"{where}, goal {name!r}, message"))
+def digest_of_data(path: Path) -> str:
+    """Returns the short SHA-256 of a file, or of a folder's files; raises `ConfigurationError` without one."""
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    try:
+        return _digest_of(tuple((file, (found := file.stat()).st_mtime_ns, found.st_size) for file in files))
+    except OSError as error:
+        raise ConfigurationError(
+            f"the data of the stimulus, {path}, cannot be read: {error.strerror}",
+            remedy="its path in [tool.ldos.stimulus] is a folder or a file, from pyproject.toml",
+        ) from None
+
+
+@functools.lru_cache(maxsize=8)
+def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
+    """Digest of files; their times and sizes are part of the cache key, so that changed ones are read again."""
+    digest = hashlib.sha256()
+    for file, _, _ in files:
+        with file.open("rb") as opened:
+            digest.update(f"{file.name} {hashlib.file_digest(opened, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)

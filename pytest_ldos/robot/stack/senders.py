@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Final, NotRequired, Protocol, TypedDict, Unpack, cast
 
 from pytest_ldos.base.errors import ConfigurationError
@@ -242,7 +243,10 @@ class ProgramStimulus:
             seed=attempt.seed,
             trial=attempt.trial,
         )
-        return self._ask(command)
+        outcome = self._ask(command)
+        if outcome.outcome is OutcomeClass.STACK_DIED and command.message is not None:
+            return replace(outcome, message=f"{outcome.message} (during {case.name!r})")
+        return outcome
 
     def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Does nothing: no part of such a trial is known to be cheap."""

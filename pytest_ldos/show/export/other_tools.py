@@ -1,9 +1,10 @@
-"""Trials in pytest-benchmark's JSON, and events in the form of ROS 2's `tracetools_read`.
+"""Trials in pytest-benchmark's JSON and in OMPL's benchmark log, and events in the form of ROS 2's `tracetools_read`.
 
 pytest-benchmark's format has neither unit nor direction: its readers take each mean for seconds (lower is better), and
 each ``ops`` for iterations per second. Other metrics are left out; `left_out_of_benchmarks` names them.
 
-Reference: ``src/extract.ts`` of github-action-benchmark, ``adapters/python/pytest.rs`` of bencher.
+Reference: ``src/extract.ts`` of github-action-benchmark, ``adapters/python/pytest.rs`` of bencher; of OMPL,
+``Benchmark::saveResultsToStream`` and ``ompl_benchmark_statistics.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,10 +23,12 @@ from typing import Any, Final, overload
 import numpy as np
 
 from pytest_ldos.base.series import Better, Series
-from pytest_ldos.base.text import SECONDS_OF
+from pytest_ldos.base.text import SECONDS_OF, one_line
 from pytest_ldos.host.checkout import CHANGED, is_changed
+from pytest_ldos.measure.metrics.latency import T1
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import TrialSet, sources_of
+from pytest_ldos.measure.trial.record import Trial, TrialSet, sources_of
+from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 
 _FORMAT_VERSION: Final = "5.1.0"
@@ -129,6 +133,52 @@ def _stats(data: list[float]) -> dict[str, Any]:
         "data": data,
         "iterations": 1,
     }
+
+
+def render_ompl_logs(trials: TrialSet) -> dict[str, str]:
+    """Logs of OMPL's benchmarks by name of the problem, because a log has one; failed plans have no path.
+
+    A word has no spaces there, so that other signs than letters, digits and ``.-`` become ``_``.
+    """
+    return {
+        name: "\n".join(_ompl_log(trials, name)) + "\n" for name in dict.fromkeys(each.goal for each in trials.trials)
+    }
+
+
+def _ompl_log(trials: TrialSet, problem: str) -> Iterator[str]:
+    plan, host = trials.spec.stack.stimuli.plan, trials.fingerprint
+    runs = [each for each in trials.trials if each.goal == problem]
+    others = [each for each in trials.metrics if each.name != T1.name]
+    times_s = [None if (found := _number(each, T1)) is None else found * SECONDS_OF[T1.unit] for each in runs]
+    yield f"pytest-ldos version {_word(trials.commit or 'unknown')}"
+    yield f"Experiment {_word(problem)}"
+    yield f"Running on {_word(host.hostname)}"
+    yield f"Starting at {trials.started_at}"
+    yield from ("<<<|", one_line(trials.stack), "|>>>", "<<<|", one_line(host.cpu_model), "|>>>")
+    yield "0 is the random seed"
+    yield f"{plan.time_limit_s:g} seconds per run"
+    yield "0 MB per run"
+    yield f"{len(runs)} runs per planner"
+    yield f"{math.fsum(filter(None, times_s)):g} seconds spent to collect the data"
+    yield from ("1 enum type", f"outcome|{'|'.join(OutcomeClass)}", "1 planners", _word(plan.planner or "default"))
+    yield from ("0 common properties", f"{3 + len(others)} properties for each run")
+    yield from ("time REAL", "solved BOOLEAN", "outcome ENUM")
+    yield from (f"{_word(f'{each.name} {each.unit}'.strip())} REAL" for each in others)
+    yield f"{len(runs)} runs"
+    for run, time_s in zip(runs, times_s, strict=True):
+        outcome = [*OutcomeClass].index(run.outcome)
+        values = (time_s, int(run.succeeded), outcome, *(_number(run, each) for each in others))
+        yield "".join("; " if value is None else f"{value!r}; " for value in values)
+    yield "."
+
+
+def _number(trial: Trial, metric: Metric) -> float | None:
+    found = trial.measurements.get(metric.name)
+    return None if found is None else found.number
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text) or "_"
 
 
 DictEvent = dict[str, Any]

@@ -8,52 +8,30 @@ Reference: perfetto, ``TracePacket``, ``TrackEvent``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.show.export import perfetto_wire as wire
-from pytest_ldos.show.export.perfetto_wire import Annotation, EventType, Interned, Packet, TrackEvent, Tracks
 from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import executor_states
 
 
-class Texts(dict[str, int]):
-    """Numbers texts from 1 on, each text once; 0 stands for no text."""
-
-    def number(self, text: str | None) -> int:
-        return 0 if text is None else self.setdefault(text, len(self) + 1)
-
-    def numbers(self, texts: Iterable[str | None]) -> npt.NDArray[np.uint32]:
-        """One number per text, followed by a 0 for row -1."""
-        return np.array([*(self.number(text) for text in texts), 0], dtype=np.uint32)
-
-    def of_column(self, column: pl.Series) -> npt.NDArray[np.uint32]:
-        """One number per row, 0 for null."""
-        numbers = {text: self.number(text) for text in column.unique().drop_nulls().sort()}
-        if not numbers:
-            return np.zeros(len(column), dtype=np.uint32)
-        return column.replace_strict(numbers, default=0, return_dtype=pl.UInt32).to_numpy()
-
-
-class Vocabulary:
-    def __init__(self) -> None:
-        self.categories, self.names, self.arguments, self.values = Texts(), Texts(), Texts(), Texts()
-
-    def encoded(self) -> bytes:
-        """Fields of an ``InternedData``."""
-        fields = zip(Interned, (self.categories, self.names, self.arguments, self.values), strict=True)
-        entries = ((field, number, text) for field, texts in fields for text, number in texts.items())
-        return b"".join(
-            wire.message(field, wire.number(1, number), wire.text(2, text)) for field, number, text in entries
-        )
+def perfetto_messages() -> Any:
+    """Perfetto's message types; raises `Unavailable` if its package is not installed."""
+    try:
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise Unavailable(
+            "files for Perfetto need the package perfetto and protobuf 6.31", remedy="pip install 'pytest-ldos[report]'"
+        ) from None
+    return perfetto_trace_pb2
 
 
 def nested_ends(runs: pl.DataFrame, *, last_ns: int) -> TimesNs:
@@ -95,209 +73,224 @@ def _next_sibling(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start
     return following
 
 
-class Keys:
-    """Keys by which flows refer to publications (their rows), takes and callback runs (offsets of their rows)."""
-
-    def __init__(self, model: ExecutionModel) -> None:
-        self.takes = len(model.publications)
-        self.runs = self.takes + len(model.takes)
-        self.count = self.runs + len(model.callback_runs)
-
-
-class Content:
-    """Converts tables to events, and collects their tracks and texts."""
-
-    def __init__(self, model: ExecutionModel) -> None:
-        self._model = model
-        self._names = Names(model)
-        self.tracks = Tracks(model)
-        self.words = Vocabulary()
-        self.keys = Keys(model)
-        self._thread_tracks = self.tracks.of_threads()
-
-    def callback_runs(self) -> pl.DataFrame:
-        runs, callbacks = self._model.callback_runs, self._model.callbacks
-        callback = ids_of(runs, "callback")
-        names = self.words.names.numbers(self._names.callback(row) for row in range(len(callbacks)))
-        names[-1] = self.words.names.number("unknown callback")
-        return wire.slices(
-            times_of(runs, "start_ns"),
-            nested_ends(runs, last_ns=last_moment(self._model)),
-            track=self._thread_tracks[ids_of(runs, "thread")],
-            name=names[callback],
-            category=self.words.categories.number("callback"),
-            argument=self.words.arguments.number("symbol"),
-            text=self.words.values.numbers(callbacks["symbol"])[callback],
-            key=self.keys.runs + np.arange(len(runs)),
-        )
-
-    def messages(self) -> list[pl.DataFrame]:
-        model = self._model
-        return [
-            self._instants(model.publications, "publisher", model.publishers, "publish", first_key=0),
-            self._instants(model.takes, "subscription", model.subscriptions, "take", first_key=self.keys.takes),
-        ]
-
-    def _instants(
-        self, table: pl.DataFrame, column: str, entities: pl.DataFrame, verb: str, *, first_key: int
-    ) -> pl.DataFrame:
-        names = self.words.names.numbers(f"{verb} {topic or 'unknown'}" for topic in entities["topic"])
-        names[-1] = self.words.names.number(f"{verb} unknown")
-        times = times_of(table, "time_ns")
-        rows = np.flatnonzero(times != NEVER)
-        return wire.instants(
-            times[rows],
-            track=self._thread_tracks[ids_of(table, "thread")[rows]],
-            name=names[ids_of(table, column)[rows]],
-            category=self.words.categories.number("message"),
-            key=first_key + rows,
-            is_reception=verb == "take",
-        )
-
-    def executor_states(self) -> pl.DataFrame:
-        return self._states(executor_states(self._model), "executor", "executor")
-
-    def thread_states(self, states: pl.DataFrame) -> pl.DataFrame:
-        """Slices on a separate track below each thread in the kernel events."""
-        hosts = self._model.hosts.select(host=pl.col("name"), host_row="id")
-        threads = self._model.threads.select("tid", "process", thread="id")
-        owners = threads.join(self._model.processes.select(process="id", host_row="host"), on="process")
-        found = states.cast({"host": pl.String, "preempted_by_name": pl.String})
-        found = found.join(hosts.join(owners, on="host_row"), on=["host", "tid"])
-        rival = pl.format("{} ({})", "preempted_by_name", "preempted_by")
-        found = found.with_columns(rival=rival).sort("thread", "begin_ns")
-        return self._states(found, "thread state", "scheduling", rival=found["rival"])
-
-    def _states(
-        self, states: pl.DataFrame, track: str, category: str, *, rival: pl.Series | None = None
-    ) -> pl.DataFrame:
-        tracks = self.tracks.below_threads(track, states["thread"])
-        return wire.slices(
-            states["begin_ns"].to_numpy(),
-            states["end_ns"].to_numpy(),
-            track=tracks[ids_of(states, "thread")],
-            name=self.words.names.of_column(states["state"].cast(pl.String)),
-            category=self.words.categories.number(category),
-            argument=self.words.arguments.number("preempted by"),
-            text=0 if rival is None else self.words.values.of_column(rival),
-        )
-
-    def trials(self) -> list[pl.DataFrame]:
-        """Slices of trials, with nested slices of their phases; simultaneous trials are on separate tracks."""
-        lanes: list[tuple[int, int]] = []
-        parts: list[pl.DataFrame] = []
-        for trial in sorted(self._model.trials.values(), key=lambda trial: trial.begin_ns):
-            phases = sorted((at, phase.value) for phase, at in trial.phases.items())
-            last = max([trial.begin_ns, *(at for at, _ in phases)])
-            end = last if trial.end_ns is None else max(trial.end_ns, last)
-            lane = next((row for row, (_, until) in enumerate(lanes) if until <= trial.begin_ns), len(lanes))
-            lanes[lane : lane + 1] = [(lanes[lane][0] if lane < len(lanes) else self.tracks.add("trials"), end)]
-            edges = [at for at, _ in phases if at >= trial.begin_ns] + [end]
-            names = [name for at, name in phases if at >= trial.begin_ns]
-            parts.append(
-                wire.slices(
-                    np.array([trial.begin_ns, *edges[:-1]]),
-                    np.array([end, *edges[1:]]),
-                    track=lanes[lane][0],
-                    name=self.words.names.numbers([f"{trial.scenario} {trial.index}", *names])[:-1],
-                    category=self.words.categories.number("trial"),
-                    argument=self.words.arguments.number("goal id"),
-                    text=self.words.values.number(trial.goal_id),
-                )
-            )
-        return parts
-
-    def counters(self) -> list[pl.DataFrame]:
-        """Periods of control loops and simulators, and messages per second of each topic."""
-        periods = self._periods(self._model.control_cycles, "control period")
-        return [*periods, *self._periods(self._model.sim_steps, "simulator step interval"), *self._message_rates()]
-
-    def _periods(self, marks: pl.DataFrame, name: str) -> list[pl.DataFrame]:
-        process = self._model.threads.select(thread="id", process="process")
-        parts = []
-        for (owner,), times in marks.join(process, on="thread", how="left").group_by("process", maintain_order=True):
-            parent = None if owner is None else self.tracks.process[owner]
-            at = times["time_ns"].to_numpy()
-            parts.append(wire.counts(at[1:], np.diff(at), track=self.tracks.add_counter(name, parent=parent)))
-        return parts
-
-    def _message_rates(self) -> list[pl.DataFrame]:
-        """Messages per second, counted from the first publication."""
-        published = self._model.publications.join(
-            self._model.publishers.select(publisher="id", topic="topic"), on="publisher"
-        ).drop_nulls(["topic", "time_ns"])
-        first = int(published["time_ns"].to_numpy().min(initial=np.iinfo(np.int64).max))
-        second = (pl.col("time_ns") - first) // NS_PER_S
-        per_second = published.group_by("topic", second=second).len().sort("topic", "second")
-        parts = []
-        for (topic,), rates in per_second.group_by("topic", maintain_order=True):
-            track = self.tracks.add_counter(f"{topic} messages", unit="1/s")
-            seconds = rates["second"].to_numpy()
-            silent = np.setdiff1d(seconds + 1, seconds)  # a zero after each second that no other count follows
-            at = first + np.concatenate((seconds, silent)) * NS_PER_S
-            values = np.concatenate((rates["len"].to_numpy().astype(np.int64), np.zeros(len(silent), dtype=np.int64)))
-            order = np.argsort(at, kind="stable")
-            order = order[at[order] <= last_moment(self._model)]
-            parts.append(wire.counts(at[order], values[order], track=track))
-        return parts
-
-
 def last_moment(model: ExecutionModel) -> int:
     columns = [model.publications["time_ns"], model.takes["time_ns"], model.waits["begin_ns"], model.waits["end_ns"]]
     columns += [model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
     return max((int(column.drop_nulls().to_numpy().max()) for column in columns if column.count()), default=0)
 
 
-@dataclass(frozen=True)
-class Arrows:
-    """Flow numbers, from 1 on, by event: those of key k (see `Keys`) begin at ``first[k]``; shape ``(keys + 1,)``."""
+_EVENTS: Final = {
+    "time_ns": pl.Int64,  # since the epoch
+    "rank": pl.Int32,  # of simultaneous events, so that slices nest and flows start at their origin
+    "depth": pl.Int64,  # of simultaneous events of a rank
+    "kind": pl.Int32,  # value of ``TrackEvent.Type``
+    "track": pl.Int64,  # its uuid
+    "category": pl.String,
+    "name": pl.String,
+    "argument": pl.String,  # name of `text`
+    "text": pl.String,
+    "value": pl.Int64,  # of counters
+    "key": pl.Int64,  # referenced by flows, see `_key`
+}
+_SENT, _RECEIVED, _SLICE_END, _EMPTY_SLICE, _SLICE_BEGIN, _COUNTED = range(6)
+_BEGIN, _END, _INSTANT, _COUNTER = range(1, 5)
+_PUBLICATION, _TAKE, _RUN = range(3)
 
-    first: npt.NDArray[np.int64]
-    flow: npt.NDArray[np.uint64]
 
-    def of_events(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-        """Flow numbers by key, 0 for none; shape ``(events, most of one event)``; key -1 has none."""
-        first = self.first[keys]
-        count = np.where(keys >= 0, self.first[keys + 1] - first, 0)
-        column = np.arange(int(count.max(initial=0)))
-        present = column < count[:, np.newaxis]
-        return np.where(present, self.flow[np.where(present, first[:, np.newaxis] + column, 0)], np.uint64(0))
+def _key(table: int, row: pl.Expr) -> pl.Expr:
+    return 3 * row.cast(pl.Int64) + table
 
 
-def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
-    """One flow per transport link, except links and runs that would lead back in time.
+def _slices(spans: pl.DataFrame) -> pl.DataFrame:
+    """A begin and an end for each span, from `begin_ns` to `end_ns`; slices of one track must nest."""
+    outer_first = spans.sort("begin_ns", "end_ns", descending=[False, True], maintain_order=True)
+    number, is_empty = pl.int_range(pl.len(), dtype=pl.Int64), pl.col("begin_ns") == pl.col("end_ns")
+    begins = outer_first.with_columns(
+        time_ns="begin_ns",
+        kind=_BEGIN,
+        rank=pl.when(is_empty).then(_EMPTY_SLICE).otherwise(_SLICE_BEGIN),
+        depth=pl.when(is_empty).then(2 * number).otherwise(number),
+    )
+    ends = outer_first.select(
+        "track",
+        time_ns="end_ns",
+        kind=_END,
+        rank=pl.when(is_empty).then(_EMPTY_SLICE).otherwise(_SLICE_END),
+        depth=pl.when(is_empty).then(2 * number + 1).otherwise(-number),
+    )
+    return pl.concat([begins.drop("begin_ns", "end_ns"), ends], how="diagonal_relaxed")
+
+
+def _at(values: Sequence[Any] | pl.Series, rows: pl.Series, otherwise: Any = None) -> pl.Series:
+    """The value of each row, `otherwise` for null."""
+    return pl.Series([*values, otherwise]).gather(rows.fill_null(len(values)))
+
+
+class Tracks:
+    """Numbers the tracks of a trace and keeps their descriptors, parents before children."""
+
+    def __init__(self, model: ExecutionModel) -> None:
+        self.descriptors: list[Mapping[str, Any]] = []
+        self._several_hosts = len(model.hosts) > 1
+        self.process = [self._add_process(model, row) for row in model.processes.iter_rows(named=True)]
+        self.thread = [self._add_thread(model, row) for row in model.threads.iter_rows(named=True)]
+        self._unknown = self.add("unknown thread")
+
+    def add(self, name: str | None = None, *, parent: int | None = None, **parts: Any) -> int:
+        """Adds a track; those of processes and threads have names in their parts."""
+        self.descriptors.append({"uuid": len(self.descriptors) + 1, "name": name, "parent_uuid": parent, **parts})
+        return len(self.descriptors)
+
+    def of_threads(self, table: pl.DataFrame) -> pl.Series:
+        return _at(self.thread, table["thread"], self._unknown)
+
+    def _add_process(self, model: ExecutionModel, row: Mapping[str, Any]) -> int:
+        host, pid = int(row["host"] or 0), int(row["pid"] or 0)
+        name = str(row["name"] or "unknown")
+        if self._several_hosts:
+            name = f"{name} @ {model.hosts['name'][host]}"
+        if pid <= 0:
+            return self.add(name)
+        nodes = model.nodes.filter(pl.col("process") == row["id"])["name"].drop_nulls().unique().sort()
+        named = {"process_name": name, "process_labels": nodes.to_list()}
+        return self.add(process={"pid": host * _PIDS_PER_HOST + pid, **named})
+
+    def _add_thread(self, model: ExecutionModel, row: Mapping[str, Any]) -> int:
+        process = int(row["process"] or 0)
+        host, pid = (int(model.processes[column][process]) for column in ("host", "pid"))
+        tid, name = int(row["tid"] or 0), str(row["name"] or "unknown")
+        numbers = {"pid": host * _PIDS_PER_HOST + pid, "tid": host * _PIDS_PER_HOST + tid}
+        parts: Any = {"thread": {**numbers, "thread_name": name}} if pid > 0 and tid > 0 else {"name": name}
+        return self.add(parent=self.process[process], **parts)
+
+
+_PIDS_PER_HOST: Final = 10_000_000
+"""Offset of pids and tids of the second host and later, a multiple for each; above the kernel's limit (2^22)."""
+
+
+def _callback_runs(model: ExecutionModel, tracks: Tracks) -> pl.DataFrame:
+    runs, names = model.callback_runs, Names(model)
+    callbacks = [names.callback(row) for row in range(len(model.callbacks))]
+    spans = runs.select(
+        category=pl.lit("callback"),
+        begin_ns="start_ns",
+        end_ns=pl.Series(nested_ends(runs, last_ns=last_moment(model))),
+        track=tracks.of_threads(runs),
+        name=_at(callbacks, runs["callback"], "unknown callback"),
+        argument=pl.lit("symbol"),
+        text=_at(model.callbacks["symbol"], runs["callback"]),
+        key=_key(_RUN, pl.int_range(pl.len())),
+    )
+    return _slices(spans)
+
+
+def _messages(model: ExecutionModel, tracks: Tracks) -> Iterator[pl.DataFrame]:
+    for verb, table, topics, end, key, rank in (
+        ("publish", model.publications, model.publishers["topic"], "publisher", _PUBLICATION, _SENT),
+        ("take", model.takes, model.subscriptions["topic"], "subscription", _TAKE, _RECEIVED),
+    ):
+        yield table.select(
+            "time_ns",
+            category=pl.lit("message"),
+            rank=rank,
+            kind=_INSTANT,
+            track=tracks.of_threads(table),
+            name=pl.format(f"{verb} {{}}", _at(topics.fill_null("unknown"), table[end], "unknown")),
+            key=_key(key, pl.int_range(pl.len())),
+        ).drop_nulls("time_ns")
+
+
+def _states(states: pl.DataFrame, name: str, category: str, tracks: Tracks) -> pl.DataFrame:
+    """Slices of a column `state` on a separate track below each thread."""
+    below = {each: tracks.add(name, parent=tracks.thread[each]) for each in states["thread"].unique().sort()}
+    track = _at([below.get(each) for each in range(len(tracks.thread))], states["thread"])
+    texts: dict[str, Any] = {"text": "rival", "argument": pl.lit("preempted by")} if "rival" in states.columns else {}
+    named = {"name": pl.col("state").cast(pl.String), "category": pl.lit(category), **texts}
+    return _slices(states.select("begin_ns", "end_ns", track=track, **named))
+
+
+def _thread_states(states: pl.DataFrame, model: ExecutionModel) -> pl.DataFrame:
+    """States in the kernel events of the model's threads."""
+    hosts = model.hosts.select(host=pl.col("name"), host_row="id")
+    threads = model.threads.select("tid", "process", thread="id")
+    owners = threads.join(model.processes.select(process="id", host_row="host"), on="process")
+    found = states.cast({"host": pl.String, "preempted_by_name": pl.String})
+    found = found.join(hosts.join(owners, on="host_row"), on=["host", "tid"])
+    rival = pl.format("{} ({})", "preempted_by_name", "preempted_by")
+    return found.with_columns(rival=rival).sort("thread", "begin_ns")
+
+
+def _trials(model: ExecutionModel, tracks: Tracks) -> pl.DataFrame:
+    """Slices of trials, with nested slices of their phases; simultaneous trials are on separate tracks."""
+    lanes: list[tuple[int, int]] = []
+    spans: list[tuple[int, int, int, str, str]] = []
+    for trial in sorted(model.trials.values(), key=lambda trial: trial.begin_ns):
+        phases = sorted((at, phase.value) for phase, at in trial.phases.items())
+        last = max([trial.begin_ns, *(at for at, _ in phases)])
+        end = last if trial.end_ns is None else max(trial.end_ns, last)
+        lane = next((row for row, (_, until) in enumerate(lanes) if until <= trial.begin_ns), len(lanes))
+        track = lanes[lane][0] if lane < len(lanes) else tracks.add("trials")
+        lanes[lane : lane + 1] = [(track, end)]
+        spans.append((trial.begin_ns, end, track, f"{trial.scenario} {trial.index}", trial.goal_id))
+        inside = [each for each in phases if each[0] >= trial.begin_ns]
+        ends = [*(at for at, _ in inside[1:]), end]
+        spans += [(at, until, track, name, trial.goal_id) for (at, name), until in zip(inside, ends, strict=False)]
+    schema = {"begin_ns": pl.Int64, "end_ns": pl.Int64, "track": pl.Int64, "name": pl.String, "text": pl.String}
+    found = pl.DataFrame(spans, schema, orient="row")
+    return _slices(found.with_columns(category=pl.lit("trial"), argument=pl.lit("goal id")))
+
+
+def _counters(model: ExecutionModel, tracks: Tracks) -> Iterator[pl.DataFrame]:
+    """Periods of control loops and simulators, and messages per second of each topic from the first publication on."""
+    for marks, name in ((model.control_cycles, "control period"), (model.sim_steps, "simulator step interval")):
+        owned = marks.select("time_ns", process=_at(model.threads["process"], marks["thread"]))
+        for (owner,), times in owned.group_by("process", maintain_order=True):
+            parent = None if owner is None else tracks.process[owner]
+            track = tracks.add(name, parent=parent, counter={"unit": "UNIT_TIME_NS"})
+            yield times.select("time_ns", track=track, value=pl.col("time_ns").diff())[1:]
+    topics = _at(model.publishers["topic"], model.publications["publisher"])
+    published = model.publications.select("time_ns", topic=topics).drop_nulls()
+    second = (pl.col("time_ns") - pl.col("time_ns").min()) // NS_PER_S
+    published = published.with_columns(second_ns=pl.col("time_ns").min() + second * NS_PER_S)
+    sent = published.group_by("topic", time_ns="second_ns").agg(value=pl.len().cast(pl.Int64))
+    silent = sent.select("topic", pl.col("time_ns") + NS_PER_S, value=pl.lit(0, pl.Int64))
+    silent = silent.filter(pl.col("time_ns") <= last_moment(model)).join(sent, on=["topic", "time_ns"], how="anti")
+    rates = pl.concat([sent, silent]).sort("topic", "time_ns")
+    for (topic,), values in rates.group_by("topic", maintain_order=True):
+        yield values.select("time_ns", "value", track=tracks.add(f"{topic} messages", counter={"unit_name": "1/s"}))
+
+
+def _arrows(flow: FlowGraph) -> pl.DataFrame:
+    """Flow numbers, from 1 on, by the key of an event: one per link, except those that would lead back in time.
 
     A callback that took its message itself began before the message arrived; its arrow ends at the reception, which is
     within the callback run.
     """
-    if flow is None:
-        return Arrows(np.zeros(keys.count + 1, dtype=np.int64), np.empty(0, dtype=np.uint64))
-    publication, take = ids_of(flow.transport, "publication"), ids_of(flow.transport, "take")
-    sent, taken = times_of(flow.model.publications, "time_ns"), times_of(flow.model.takes, "time_ns")
-    forward = (sent[publication] != NEVER) & (sent[publication] <= taken[take])
-    publication, take = publication[forward], take[forward]
-    number = np.arange(1, len(take) + 1, dtype=np.uint64)
-    run = _runs_of_takes(flow)[take] if len(flow.model.takes) else take
-    key = np.concatenate((publication, keys.takes + take, keys.runs + run[run >= 0]))
-    number = np.concatenate((number, number, number[run >= 0]))
-    order = np.lexsort((number, key))
-    return Arrows(np.searchsorted(key[order], np.arange(keys.count + 1)), number[order])
-
-
-def _runs_of_takes(flow: FlowGraph) -> npt.NDArray[np.int64]:
-    found = np.full(len(flow.model.takes), -1, dtype=np.int64)
-    take, run = ids_of(flow.triggers, "take"), ids_of(flow.triggers, "callback_run")
-    taken, start = times_of(flow.model.takes, "time_ns"), times_of(flow.model.callback_runs, "start_ns")
-    forward = taken[take] <= start[run]
-    found[take[forward]] = run[forward]
-    return found
+    sent, taken = flow.model.publications["time_ns"], flow.model.takes["time_ns"]
+    links, runs = flow.transport.select("publication", "take"), flow.triggers.select("take", "callback_run")
+    links = links.filter(sent.gather(links["publication"]) <= taken.gather(links["take"])).with_row_index("flow", 1)
+    began = flow.model.callback_runs["start_ns"]
+    runs = runs.filter(taken.gather(runs["take"]) <= began.gather(runs["callback_run"])).unique("take", keep="last")
+    ends = (
+        (_PUBLICATION, "publication", links),
+        (_TAKE, "take", links),
+        (_RUN, "callback_run", links.join(runs, "take")),
+    )
+    keyed = pl.concat(found.select("flow", key=_key(table, pl.col(name))) for table, name, found in ends)
+    return keyed.group_by("key").agg(flows=pl.col("flow").sort())
 
 
 Progress = Callable[[int, int], None]  # called with the number of events written, and their total
+_EVENTS_AT_ONCE = 1 << 14
 _SEQUENCE: Final = 1
-_BYTES_AT_ONCE: Final = 1 << 21
-_BYTES_OF_EVENT: Final = 96
-_BYTES_OF_FLOW: Final = 10
+_STATE_CLEARED, _NEEDS_STATE = 1, 2
+_REALTIME, _BOOTTIME = 1, 6
+_INTERNED: Final = {
+    "category": "event_categories",
+    "name": "event_names",
+    "argument": "debug_annotation_names",
+    "text": "debug_annotation_string_values",
+}
 
 
 def write_perfetto(
@@ -308,78 +301,74 @@ def write_perfetto(
     thread_states: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Writes a model as a Perfetto trace.
+    """Writes a model as a Perfetto trace; raises `Unavailable` without the package perfetto.
 
     Args:
         flow: of the model; without it, no arrows are drawn.
         thread_states: result of `build_thread_states`, for the threads of the model.
     """
-    content = Content(model)
-    parts = [content.callback_runs(), *content.messages(), content.executor_states()]
+    messages, tracks = perfetto_messages(), Tracks(model)
+    parts = [pl.DataFrame(schema=_EVENTS), _callback_runs(model, tracks), *_messages(model, tracks)]
+    parts.append(_states(executor_states(model), "executor", "executor", tracks))
     if thread_states is not None:
-        parts.append(content.thread_states(thread_states))
-    events = pl.concat([*parts, *content.trials(), *content.counters()])
-    events = events.sort("time_ns", "order", maintain_order=True)
-    arrows = draw_arrows(flow, content.keys)
-    file.writelines(_preamble(content, first_ns=events["time_ns"][0] if len(events) else 0))
-    done = 0
-    while done < len(events):
-        some, flows = _next_events(events, done, arrows)
-        file.write(_packets(some, flows))
-        done += len(flows)
+        parts.append(_states(_thread_states(thread_states, model), "thread state", "scheduling", tracks))
+    counts = (each.with_columns(kind=_COUNTER, rank=_COUNTED) for each in _counters(model, tracks))
+    events, interned = _intern(pl.concat([*parts, _trials(model, tracks), *counts], how="diagonal_relaxed"))
+    events = events.sort("time_ns", "rank", "depth", maintain_order=True)
+    arrows = pl.DataFrame(schema={"key": pl.Int64, "flows": pl.List(pl.UInt32)}) if flow is None else _arrows(flow)
+    events = events.join(arrows, on="key", how="left", maintain_order="left")
+    first_ns = events["time_ns"][0] if len(events) else 0
+    clocks = [{"clock_id": clock, "timestamp": first_ns} for clock in (_BOOTTIME, _REALTIME)]
+    preamble: list[dict[str, Any]] = [
+        {"clock_snapshot": {"clocks": clocks}},
+        {"interned_data": interned, "sequence_flags": _STATE_CLEARED},
+        *({"track_descriptor": each} for each in tracks.descriptors),
+    ]
+    file.write(
+        messages.Trace(
+            packet=[{**each, "trusted_packet_sequence_id": _SEQUENCE} for each in preamble]
+        ).SerializeToString()
+    )
+    for number, some in enumerate(events.iter_slices(_EVENTS_AT_ONCE)):
+        file.write(_encode(some, messages.Trace()))
         if progress is not None:
-            progress(done, len(events))
+            progress(number * _EVENTS_AT_ONCE + len(some), len(events))
 
 
-def _preamble(content: Content, *, first_ns: int) -> list[bytes]:
-    at = wire.number(wire.Clock.TIMESTAMP, first_ns)
-    clocks = [
-        wire.message(wire.ClockSnapshot.CLOCKS, wire.number(wire.Clock.CLOCK_ID, clock), at)
-        for clock in (wire.BOOTTIME, wire.REALTIME)
-    ]
-    texts = wire.message(Packet.INTERNED_DATA, content.words.encoded())
-    return [
-        _packet(wire.message(Packet.CLOCK_SNAPSHOT, *clocks)),
-        _packet(wire.number(Packet.SEQUENCE_FLAGS, wire.STATE_CLEARED), texts),
-        *(_packet(wire.message(Packet.TRACK_DESCRIPTOR, each)) for each in content.tracks.descriptors),
-    ]
+def _intern(events: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Any]]:
+    """The events with numbers, from 1 on, in place of texts, and fields of an ``InternedData`` with the texts."""
+    interned = {}
+    for column, field in _INTERNED.items():
+        texts = events[column].drop_nulls().unique(maintain_order=True)
+        events = events.with_columns(pl.col(column).cast(pl.Enum(texts)).to_physical() + 1)
+        values = [{"str": each.encode()} if column == "text" else {"name": each} for each in texts]
+        interned[field] = [{"iid": number, **value} for number, value in enumerate(values, 1)]
+    return events, interned
 
 
-def _packet(*fields: bytes) -> bytes:
-    return wire.message(wire.TRACE_PACKET, wire.number(Packet.SEQUENCE_ID, _SEQUENCE), *fields)
-
-
-def _next_events(
-    events: pl.DataFrame, first: int, arrows: Arrows
-) -> tuple[Mapping[str, wire.Numbers], npt.NDArray[np.uint64]]:
-    """As many events as fit into the memory limit, by column, and their flows; events with many flows take more."""
-    count = max(_BYTES_AT_ONCE // _BYTES_OF_EVENT, 1)
-    while True:
-        some = events.slice(first, count)
-        flows = arrows.of_events(some["key"].to_numpy())
-        rows, most = flows.shape
-        if rows <= 1 or rows * (_BYTES_OF_EVENT + _BYTES_OF_FLOW * most) <= 2 * _BYTES_AT_ONCE:
-            return {column.name: column.to_numpy() for column in some}, flows
-        count = rows // 2
-
-
-def _packets(events: Mapping[str, wire.Numbers], flows: npt.NDArray[np.uint64]) -> bytes:
-    varint, name, category, text = wire.varint_field, events["name"], events["category"], events["text"]
-    annotation = varint(Annotation.NAME_IID, events["argument"]), varint(Annotation.STRING_VALUE_IID, text)
-    event = (
-        varint(TrackEvent.TYPE, events["kind"]),
-        varint(TrackEvent.TRACK_UUID, events["track"]),
-        varint(TrackEvent.CATEGORY_IIDS, category, present=category > 0),
-        varint(TrackEvent.NAME_IID, name, present=name > 0),
-        varint(TrackEvent.COUNTER_VALUE, events["value"], present=events["kind"] == EventType.COUNTER),
-        wire.message_field(TrackEvent.DEBUG_ANNOTATIONS, *annotation, present=text > 0),
-        wire.fixed64_fields(TrackEvent.FLOW_IDS, flows),
-    )
-    same = np.ones(len(flows), dtype=np.int64)
-    packet = (
-        varint(Packet.TIMESTAMP, events["time_ns"]),
-        varint(Packet.SEQUENCE_ID, same * _SEQUENCE),
-        wire.message_field(Packet.TRACK_EVENT, *event),
-        varint(Packet.SEQUENCE_FLAGS, same * wire.NEEDS_STATE),
-    )
-    return wire.encoded(wire.message_field(wire.TRACE_PACKET, *packet))
+def _encode(events: pl.DataFrame, trace: Any) -> bytes:
+    """Fills the messages; a call of Python per message and field takes most of the time of an export."""
+    columns = ("time_ns", "kind", "track", "category", "name", "argument", "text", "value", "flows")
+    rows = zip(*(events[each].to_list() for each in columns), strict=True)
+    add_packet = trace.packet.add
+    for time_ns, kind, track, category, name, argument, text, value, flows in rows:
+        packet = add_packet()
+        packet.timestamp = time_ns
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        packet.sequence_flags = _NEEDS_STATE
+        event = packet.track_event
+        event.type = kind
+        event.track_uuid = track
+        if name is not None:
+            event.name_iid = name
+            event.category_iids.append(category)
+        if text is not None:
+            annotation = event.debug_annotations.add()
+            annotation.name_iid = argument
+            annotation.string_value_iid = text
+        if value is not None:
+            event.counter_value = value
+        if flows is not None:
+            event.flow_ids.extend(flows)
+    encoded: bytes = trace.SerializeToString()
+    return encoded

@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
+from statistics import median
 from typing import Final
+
+import numpy as np
 
 from pytest_ldos.base.series import Series
 from pytest_ldos.host.fingerprint import find_differences
@@ -16,7 +19,17 @@ from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge.baseline.store import Calibrated, CalibrationLookup, Uncalibrated
 from pytest_ldos.judge.gate.verdict import Comparison, Finding, LateRise, Tone, Verdict
 from pytest_ldos.judge.judging import Judged
-from pytest_ldos.judge.summary import Drift, Explanation, SegmentChange, Summary, path_of, summarize_deadlines
+from pytest_ldos.judge.summary import (
+    TAIL,
+    CaseNumbers,
+    Drift,
+    Explanation,
+    SegmentChange,
+    Summary,
+    path_of,
+    slowest_stages,
+    summarize_deadlines,
+)
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet, invalid_trials, missing_reasons, sources_of
 from pytest_ldos.show.page.formats import finite
@@ -24,7 +37,6 @@ from pytest_ldos.show.report import document, reasons
 from pytest_ldos.show.report.sentences import (
     Untried,
     advise,
-    describe_cases,
     describe_parts,
     describe_run_variation,
     report_origins,
@@ -38,6 +50,7 @@ def _report_metric(metric: Metric, judged: Judged) -> document.MetricReport:
     comparison = result.comparison(metric.name)
     incomparable = result.incomparable.get(metric.name)
     own = None if incomparable is None else Verdict.NOT_COMPARABLE
+    cases, stages = judged.by_case.get(metric.name, ()), slowest_stages(head, path_of(metric))
     faults, absent = _by_reason(invalid_trials(head, metric)), _by_reason(missing_reasons(head, metric))
     return document.MetricReport(
         name=metric.name,
@@ -55,6 +68,38 @@ def _report_metric(metric: Metric, judged: Judged) -> document.MetricReport:
         ),
         incomparable="" if incomparable is None else reasons.describe_reason(incomparable),
         aspects=() if comparison is None else tuple(map(_aspect, comparison.findings)),
+        cases=tuple(_case(each, comparison, stages.get(each.case, "")) for each in cases),
+        suite=None if (suite := judged.suite(metric.name)) is None else _change(suite, None),
+    )
+
+
+def _case(found: CaseNumbers, comparison: Comparison | None, stage: str) -> document.CaseReport:
+    shift, change = found.shift, None
+    if shift is not None and shift.estimate > -math.inf and comparison is not None:
+        ratio, low, high = (math.exp(each) for each in (shift.estimate, shift.low, shift.high))
+        change = document.Change(
+            ratio=finite(ratio),
+            low=finite(low) or None,
+            high=finite(high),
+            tail=TAIL,
+            p_value=found.p_value,
+            floor=comparison.floor,
+            mde=None,
+            is_endless=low == math.inf,
+        )
+    low, high = np.quantile(found.head, (0.25, 0.75), method="inverted_cdf").tolist()
+    return document.CaseReport(
+        name=found.case,
+        trials=found.head.size,
+        successes=int(np.isfinite(found.head).sum()),
+        median=finite(median(found.head.tolist())),
+        low=finite(low),
+        high=finite(high),
+        base_trials=found.base.size,
+        base_successes=int(np.isfinite(found.base).sum()),
+        base_median=finite(median(found.base.tolist())) if found.base.size else None,
+        change=change,
+        stage=stage,
     )
 
 
@@ -278,6 +323,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Se
             *notes,
         ),
         stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,
+        is_suite=judged.is_suite,
     )
     return section if base is None else _with_base(section, judged, base)
 
@@ -302,7 +348,6 @@ def _with_base(section: document.Section, judged: Judged, base: TrialSet) -> doc
             *section.notes,
             *_describe_commit(base, judged.base_label),
             *map(describe_parts, judged.parts),
-            *(describe_cases(name, changes) for name, changes in judged.by_case.items()),
             *([variation] if variation else []),
         ),
     )

@@ -151,6 +151,37 @@ class AspectReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CaseReport:
+    """One metric in one case: a goal, a planning problem, or what else a stimulus distinguishes.
+
+    Attributes:
+        name: of the case.
+        trials: number of this version's trials.
+        successes: number of those that succeeded.
+        median: of this version's trials, in the metric's unit; null if most of them failed.
+        low: first quartile; null if it is a failed trial.
+        high: third quartile; null if it is a failed trial.
+        base_trials: number of the base's trials; 0 without a base.
+        base_successes: number of those that succeeded.
+        base_median: null if most of them failed, or without a base.
+        change: from the base, with the 95 % interval of these trials alone; null if there is none.
+        stage: part of the metric's path that took most of this version's time; empty if unknown.
+    """
+
+    name: str
+    trials: int
+    successes: int
+    median: float | None
+    low: float | None
+    high: float | None
+    base_trials: int = 0
+    base_successes: int = 0
+    base_median: float | None = None
+    change: Change | None = None
+    stage: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MetricReport:
     """One metric of a scenario.
 
@@ -167,6 +198,8 @@ class MetricReport:
         gaps: trials of this version without a usable number.
         incomparable: why it was not compared although both versions have it; empty otherwise.
         aspects: results of tests other than that of its location.
+        cases: its numbers by case, the worst first, if it changed or is that of planning problems; else empty.
+        suite: geometric mean of the cases' changes, each with equal weight; null without one.
     """
 
     name: str
@@ -181,6 +214,8 @@ class MetricReport:
     gaps: tuple[Gap, ...] = ()
     incomparable: str = ""
     aspects: tuple[AspectReport, ...] = ()
+    cases: tuple[CaseReport, ...] = ()
+    suite: Change | None = None
 
     @property
     def label(self) -> str:
@@ -474,6 +509,7 @@ class Section:
         calibration: null if the host is not calibrated.
         notes: locations of files, and other remarks.
         test: that requested the verdict; null if none did.
+        is_suite: whether its goals are planning problems, each of which is reported.
     """
 
     scenario: str
@@ -493,6 +529,17 @@ class Section:
     notes: tuple[str, ...] = ()
     test: Place | None = None
     stack: str = ""
+    is_suite: bool = False
+
+    @property
+    def cases(self) -> tuple[CaseReport, ...]:
+        """Cases of the first metric that has some, with the outcomes of their trials."""
+        return next((metric.cases for metric in self.metrics if metric.cases), ())
+
+    @property
+    def of_suite(self) -> tuple[MetricReport, ...]:
+        """Metrics of planning problems that are reported for each problem."""
+        return tuple(metric for metric in self.metrics if metric.cases) if self.is_suite else ()
 
     @property
     def labels(self) -> tuple[str, str]:

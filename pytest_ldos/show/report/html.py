@@ -57,6 +57,21 @@ def _compared(section: Section) -> page.Table:
     return page.Table(title=title, columns=columns, rows=tuple(rows))
 
 
+def _problems(section: Section) -> Iterator[page.Block]:
+    """A table of all problems for each metric, with their changes drawn on one scale."""
+    scale = drawings.scale_of(each.change for metric in section.metrics for each in metric.cases if each.change)
+    column = page.Column("change, drawn", page.Kind.WORD, drawing=page.Drawing(lambda: drawings.draw_scale(scale)))
+    for metric in section.of_suite:
+        table = words.cases_table(section, [metric])
+        drawn = (
+            page.Drawing(partial(drawings.draw_change, each.change, None, scale)) if each.change else ""
+            for each in metric.cases
+        )
+        rows = tuple((*row, each) for row, each in zip(table.rows, drawn, strict=True))
+        title = f"{metric.label} by problem, the worst first"
+        yield page.Table(title=title, columns=(*table.columns, column), rows=rows).without_empty()
+
+
 def _numbers(metric: MetricReport, scale: Axis) -> tuple[page.Cell, ...]:
     cv = words.percent(None if metric.head is None else metric.head.cv)
     medians = words.median_of(metric, metric.base), words.median_of(metric, metric.head)
@@ -154,6 +169,7 @@ def _blocks(section: Section) -> Iterator[page.Block]:
     yield from words.show_findings(section)
     if words.shown_metrics(section):
         yield page.Section("All metrics", (metrics_table(section), words.listed(words.describe_sources(section))))
+    yield page.Section("Problem by problem", tuple(_problems(section)))
     yield page.Section("Where the time went", tuple(_paths(section)))
     yield page.Section("Failures", (failures_table(versions),))
     measured_metrics = (metric for metric in words.shown_metrics(section) if _samples(section, metric))

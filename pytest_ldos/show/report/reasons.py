@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity, without_logs
+from pytest_ldos.judge.baseline import key as keys
 from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import (
@@ -29,13 +30,18 @@ from pytest_ldos.show.report.sentences import describe_key
 ELLIPSIS: Final = "…"  # stands for the facts of a run in `Wording.pattern`
 
 
+_FEW: Final = 8
+
+
 class _Sentences(string.Formatter):
-    """Format strings with four more formats: ``list``, ``and``, ``percent`` (of a share) and ``trials``."""
+    """Format strings with more formats: ``list``, ``few``, ``and``, ``percent`` (of a share) and ``trials``."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         match format_spec:
             case "list":
                 return ", ".join(map(str, value))
+            case "few":
+                return ", ".join([*map(str, value[:_FEW]), *["…"] * (len(value) > _FEW)])
             case "and":
                 return " and ".join(value)
             case "percent":
@@ -165,7 +171,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
         _deadline_facts,
     ),
     why.TrialsFailed: Wording(
-        "trial {numbers:list} {outcome}{coded}{of_goal}: {message}",
+        "trial {numbers:few} {outcome}{coded}{of_goal}: {message}",
         "read the message, then `logs/` in the run's folder",
         _failure_facts,
     ),
@@ -274,6 +280,9 @@ WORDINGS: Final[Mapping[type, Wording]] = {
         f"{{file}} was measured under other loads: {{unlike:list}} ({_RECORD_AGAIN})",
         _TO_RECORD,
         lambda reason: {"unlike": map(_load_difference, reason.differences)},
+    ),
+    keys.OtherProblems: Wording(
+        f"{{file}} has plans of other problems: {{differences:few}} ({_RECORD_AGAIN})", _TO_RECORD
     ),
     why.NewMetric: Wording(f"{{metric}} is missing from the baseline ({_RECORD_AGAIN})", _TO_RECORD),
     why.BaselineMissing: Wording(

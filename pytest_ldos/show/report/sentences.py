@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_ldos.base.text import counted, format_quantity, format_ratio
+from pytest_ldos.base.text import counted, format_quantity
 from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, BaselineKey
 from pytest_ldos.judge.baseline.store import Calibrated
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -34,7 +34,6 @@ _QUIET: Final = (
     "see what disturbs this machine (ldos doctor), or name what must be judged: required in [tool.ldos.gate]"
 )
 _MORE_TRIALS: Final = "let the run add trials while it is inconclusive: --ldos-max-trials"
-_MOST_CASES: Final = 5
 _MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
 
 
@@ -128,13 +127,6 @@ def describe_parts(found: PartsExplanation) -> str:
         interval = f"[{each.low:+.3g}, {each.high:+.3g}]"
         parts.append(f"{100 * each.share:.0f} % of it in {each.process}, {size} {interval}")
     return f"{found.metric.name}: {'; '.join(parts) or 'no single process stands out'}"
-
-
-def describe_cases(metric: str, changes: Mapping[str, float]) -> str:
-    """``T1 by goal, the worst 2 of 8: into a box +62.1 %, past a pillar +10.0 %``."""
-    shown = list(changes.items())[:_MOST_CASES]
-    which = f", the worst {len(shown)} of {len(changes)}" if len(shown) < len(changes) else ""
-    return f"{metric} by goal{which}: {', '.join(f'{case} {format_ratio(1 + change)}' for case, change in shown)}"
 
 
 def describe_key(key: BaselineKey, on: str = "on host class") -> str:

@@ -30,8 +30,10 @@ def _show_section(section: Section, name: str, *, details: bool) -> page.Section
         (
             listed(section.reasons),
             listed(words.describe_paths(section)),
+            listed(words.describe_cases(section)),
             listed((f"→ {each}" for each in section.advice), page.Tone.STRONG),
             page.Table(columns=_COLUMNS, rows=tuple(map(_row, words.shown_metrics(section)))),
+            words.cases_table(section, section.of_suite, most=_MOST_PROBLEMS),
             listed(words.describe_sources(section), page.Tone.QUIET),
             listed(words.describe_gaps(section), page.Tone.DOUBT),
             listed(words.describe_measurement(section), page.Tone.QUIET),
@@ -40,6 +42,15 @@ def _show_section(section: Section, name: str, *, details: bool) -> page.Section
         badge=words.badge_by_name(section.verdict),
         remark=words.describe_outcome(section),
     )
+
+
+_MOST_PROBLEMS: Final = 10
+
+
+def render_problems(section: Section, *, width: int, color: bool) -> Rendered:
+    """All planning problems, below a line on how many were solved."""
+    blocks = (listed(words.describe_cases(section)), words.cases_table(section, section.of_suite))
+    return terminal.render(page.Page(title="", blocks=blocks), width=width, color=color)
 
 
 def listed(lines: Iterable[str], tone: page.Tone = page.Tone.PLAIN) -> page.Bullets:
@@ -90,6 +101,7 @@ def _show_failure(section: Section) -> page.Section:
                 (
                     *words.describe_sources(section),
                     *words.describe_paths(section),
+                    *words.describe_cases(section),
                     *words.describe_measurement(section),
                     *words.describe_details(section),
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pytest_ldos.base.series import Better
@@ -17,7 +17,7 @@ from pytest_ldos.base.text import (
 )
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline
-from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Tone
+from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Column, Kind, Table, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report import document
 from pytest_ldos.show.report.sentences import MOST_NAMED, SMALLEST_SHARE, describe_origins, qualified
@@ -45,6 +45,75 @@ def describe_path(path: document.PathReport, name: str) -> str:
     named = [each for each in path.segments if each.share >= SMALLEST_SHARE and each.is_certain][:MOST_NAMED]
     where = "; ".join(f"{100 * each.share:.0f} % of it in {each.name}, {format_change(each)}" for each in named)
     return f"{name} {format_change(path.whole)}: {where or 'no single segment stands out'}"
+
+
+_MOST_CASES: Final = 3
+
+
+def describe_cases(section: document.Section) -> Iterator[str]:
+    """``T1 in 30 problems: -17.1 % (-20.0 % … -14.1 %), geometric mean; worst: into a box +203.1 %, …``."""
+    noun = "problem" if section.is_suite else "goal"
+    for metric in section.metrics:
+        worst = [f"{each.name} {change_of(each.change)}" for each in metric.cases[:_MOST_CASES] if each.change]
+        if metric.suite is not None and worst:
+            unsolved = [each.name for each in metric.cases if None in {each.median, each.base_median}]
+            more = " …" if len(unsolved) > _MOST_CASES else ""
+            without = f", without {', '.join(unsolved[:_MOST_CASES])}{more}" if unsolved else ""
+            mean = f"{change_of(metric.suite)} ({interval_of(metric.suite)}), geometric mean{without}"
+            yield f"{metric.name} in {counted(len(metric.cases), noun)}: {mean}; worst: {', '.join(worst)}"
+    if section.is_suite and section.cases:
+        ordered = sorted(section.cases, key=_lost, reverse=True)[:_MOST_CASES]
+        worst = [f"{each.name} {_solved(each)}" for each in ordered if _lost(each) > 0]
+        base = f", {_solved(*section.cases, of='base_')} in the base" if section.base else ""
+        yield f"solved: {_solved(*section.cases)}{base}{'; worst: ' if worst else ''}{', '.join(worst)}"
+
+
+def _lost(case: document.CaseReport) -> float:
+    """Share of the trials that succeeded in the base, or all without one, less that of this version."""
+    before = case.base_successes / case.base_trials if case.base_trials else 1.0
+    return before - case.successes / case.trials
+
+
+def _solved(*cases: document.CaseReport, of: str = "") -> str:
+    """``9 of 10``."""
+    return " of ".join(str(sum(getattr(each, f"{of}{name}") for each in cases)) for name in ("successes", "trials"))
+
+
+def cases_table(section: document.Section, metrics: Sequence[document.MetricReport], most: int | None = None) -> Table:
+    """Planning problems, by default all, those in which the first metric is worst first, with outcomes and stages."""
+    compared = any(each.change for metric in metrics for each in metric.cases)
+    titles = ("base", "this run", "change", "interval") if compared else ("median", "quartiles")
+    of_metrics = [
+        Column(f"{metric.name} {title}" if len(metrics) > 1 else title, rank=_RANKS[title] + place)
+        for place, metric in enumerate(metrics)
+        for title in titles
+    ]
+    before = (Column("in the base", rank=6),) if compared else ()
+    stage = Column("slowest stage", Kind.WORD, rank=3)
+    columns = (Column("problem", Kind.WORD), Column("solved", rank=2), *before, *of_metrics, stage)
+    by_name = [{each.name: each for each in metric.cases} for metric in metrics]
+    outcomes = {each.name: each for cases in (*(metric.cases for metric in metrics), section.cases) for each in cases}
+    rows = []
+    for name in (each.name for metric in metrics[:1] for each in metric.cases[:most]):
+        numbers = (_case_numbers(each, cases.get(name)) for each, cases in zip(metrics, by_name, strict=True))
+        solved = _solved(outcomes[name]), *([_solved(outcomes[name], of="base_")] * compared)
+        cells = (each[title] for each in numbers for title in titles)
+        rows.append((name, *solved, *cells, outcomes[name].stage))
+    shown = f"{most} of {len(section.cases)}" if most and most < len(section.cases) else "first"
+    return Table(title=f"Planning problems, the worst {shown}", columns=columns, rows=tuple(rows))
+
+
+_RANKS: Final = {"change": 1, "median": 1, "quartiles": 3, "this run": 4, "base": 7, "interval": 8}
+
+
+def _case_numbers(metric: document.MetricReport, case: document.CaseReport | None) -> dict[str, str]:
+    """Cells of a case by the titles of their columns."""
+    values = [getattr(case, name, None) for name in ("low", "median", "high", "base_median")]
+    low, middle, high, base = (ABSENT if each is None else format_quantity(each, metric.unit) for each in values)
+    change = case and case.change
+    moved = (change_of(change), interval_of(change)) if change else (ABSENT, ABSENT)
+    plain = {"median": middle, "quartiles": f"{low} … {high}", "base": base, "this run": middle}
+    return {**plain, "change": moved[0], "interval": moved[1]}
 
 
 def format_change(segment: document.Segment) -> str:
@@ -359,6 +428,7 @@ def show_findings(section: document.Section, *, most: int | None = None) -> Iter
     yield listed(section.reasons, most)
     for title, lines in (
         ("What moved", (*map(describe_move, moved_metrics(section)), *describe_paths(section))),
+        ("Planning problems" if section.is_suite else "By goal", describe_cases(section)),
         ("What to do", section.advice),
         ("Minimum detectable effects", describe_mdes(section)),
         ("More trials would help", section.undecided),

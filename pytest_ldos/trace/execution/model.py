@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.files import writing
+from pytest_ldos.base.files import PlainReader, writing
 from pytest_ldos.base.parquet import FAULTS, digest_of, reason_of, write_table
 from pytest_ldos.base.ros2 import Phase
-from pytest_ldos.trace.ctf.stats import Corruption, Gap, LinkedFile, ReadStats, StreamStats
+from pytest_ldos.trace.ctf.stats import ReadStats
 
 if TYPE_CHECKING:
     from pytest_ldos.trace.execution.coverage import Coverage
@@ -346,13 +346,11 @@ def read_model(directory: Path) -> ExecutionModel:
     if version != SCHEMA_VERSION:
         raise _unreadable(path, f"has schema version {version!r}, this version reads {SCHEMA_VERSION}")
     try:
-        streams = tuple(_stream(stream) for stream in manifest["stats"]["streams"])
-        files = manifest["stats"]["linked_files"]
-        linked = tuple(LinkedFile(**{name: Path(file) for name, file in each.items()}) for each in files)
+        reader = PlainReader({Path: lambda value, what: Path(value)})
+        stats: ReadStats = reader.read(ReadStats, manifest["stats"], "stats")
         unknown, unpaired = dict(manifest["unknown"]), dict(manifest["unpaired"])
-        missing = tuple(
-            MissingEvent(**{**each, "processes": tuple(each["processes"]), "hides": tuple(each["hides"])})
-            for each in manifest["missing_events"]
+        missing: tuple[MissingEvent, ...] = reader.read(
+            tuple[MissingEvent, ...], manifest["missing_events"], "missing_events"
         )
         digests = dict(manifest["sha256"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -366,15 +364,8 @@ def read_model(directory: Path) -> ExecutionModel:
             frames[name] = pl.read_parquet(table)
         except FAULTS as error:
             raise _unreadable(table, reason_of(error)) from None
-    stats = ReadStats(streams, linked)
     return ExecutionModel(**frames, stats=stats, unknown=unknown, unpaired=unpaired, missing_events=missing)
 
 
 def _unreadable(path: Path, reason: str) -> RecordUnreadable:
     return RecordUnreadable(f"{path}: {reason}", remedy="write the tables again: ldos analyze TRACE --output DIRECTORY")
-
-
-def _stream(plain: Mapping[str, Any]) -> StreamStats:
-    corruptions = tuple(Corruption(**{**each, "path": Path(each["path"])}) for each in plain["corruptions"])
-    gaps = tuple(Gap(**gap) for gap in plain["gaps"])
-    return StreamStats(**{**plain, "path": Path(plain["path"]), "gaps": gaps, "corruptions": corruptions})

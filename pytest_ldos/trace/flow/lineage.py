@@ -192,11 +192,6 @@ class Lineage:
         """Topics of its publications, each once, in time order."""
         return list(dict.fromkeys(each.label for each in self.instances if each.kind is Kind.PUBLICATION))
 
-    @property
-    def span_ns(self) -> int:
-        """Time from its first begin to its last end."""
-        return max(each.end_ns for each in self.instances) - min(each.begin_ns for each in self.instances)
-
 
 class LineageIndex:
     """Finds lineages in a graph; the cost of a search is proportional to its result."""

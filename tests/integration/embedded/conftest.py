@@ -26,7 +26,7 @@ PYTESTS_OWN = "pytest-of-"
 
 @pytest.fixture
 def temporary() -> Iterator[Path]:
-    """What a run takes for the system's temporary folder; its name is short, because sockets lie there."""
+    """Temporary folder of a run, with a short name because of its sockets."""
     with tempfile.TemporaryDirectory(prefix="ldos-test-") as folder:
         yield Path(folder)
 
@@ -40,7 +40,7 @@ def project(tmp_path, temporary) -> Project:
 
 @pytest.fixture
 def leaves_no_process(temporary) -> Iterator[Callable[[], None]]:
-    """Fails a test that leaves a process or a temporary file behind, whatever runs beside it."""
+    """Fails a test that leaves a process or a temporary file behind; other tests may run in parallel."""
     before = running()
 
     def check() -> None:

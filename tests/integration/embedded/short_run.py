@@ -37,7 +37,7 @@ if getent hosts localhost; then exit 99; fi
 """
 
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-"""Python is told to believe it."""
+"""Makes Python accept it."""
 
 SOCKETS = """
 import contextlib, json
@@ -73,7 +73,7 @@ rig.open_rig = noted
 
 
 class ShortRun:
-    """What the run printed and left.
+    """Output and files of the run.
 
     Attributes:
         not_bare: why it was on this machine as it is; empty if it saw no names, and a locale of ASCII alone.

@@ -25,9 +25,9 @@ def test_no_name_is_resolved_and_every_socket_is_on_the_loopback_device(run):
     assert {address.partition(":")[0] for _, address in sockets} == {"0100007F"}
 
 
-def test_the_locale_knows_ascii_alone(run):
-    _, said = run.call(sys.executable, "-c", "import locale; print(locale.getpreferredencoding())")
-    assert said.strip() == "ANSI_X3.4-1968"
+def test_ascii_locale(run):
+    _, printed = run.call(sys.executable, "-c", "import locale; print(locale.getpreferredencoding())")
+    assert printed.strip() == "ANSI_X3.4-1968"
 
 
 def test_the_report_needs_no_other_locale(run):
@@ -41,6 +41,6 @@ def test_the_report_needs_no_other_locale(run):
     ids=" ".join,
 )
 def test_no_command_needs_another_locale(run, arguments):
-    code, said = run.call(sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", *arguments)
-    assert "Traceback" not in said
-    assert code in {0, 1}, said
+    code, printed = run.call(sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", *arguments)
+    assert "Traceback" not in printed
+    assert code in {0, 1}, printed

@@ -33,7 +33,7 @@ def find_breaking(project: Project):
 
 
 @pytest.mark.acceptance
-def test_each_start_is_kept_and_the_next_call_goes_on(find_breaking, project, leaves_nothing):
+def test_each_start_is_kept_and_the_search_resumes(find_breaking, project, leaves_nothing):
     for count in (1, 2):
         done = find_breaking()
         assert done.returncode == 11, done.stderr

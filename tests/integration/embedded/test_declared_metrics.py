@@ -41,7 +41,7 @@ def test_rates_are_those_of_the_loops(trial):
 
 
 @pytest.mark.acceptance  # the recording pauses for the names of nodes, and the short run has none of such pauses
-def test_a_process_is_the_same_by_its_name_and_by_that_of_its_node(project):
+def test_process_is_found_by_its_name_or_its_nodes(project):
     metrics = '"cpu:state_publisher", "cpu:node:/robot_state_publisher"'
     project.write("pyproject.toml", f"{SETTINGS}[tool.ldos]\nmetrics = [{metrics}]\n")
     code, output = project.run("--ldos-trials=1", "--ldos-stack=embedded", "-q")
@@ -51,7 +51,7 @@ def test_a_process_is_the_same_by_its_name_and_by_that_of_its_node(project):
     assert of["cpu_state_publisher"].number == of["cpu_node_robot_state_publisher"].number > 10
 
 
-def test_a_sum_is_that_of_the_processes_under_test(trial):
+def test_sum_covers_only_processes_under_test(trial):
     """The goal client, which makes them work, is none of them."""
     of = trial.measurements
     parts = {name: value for name, value in of["cpu_all"].details.items() if name.startswith("of_")}
@@ -60,7 +60,7 @@ def test_a_sum_is_that_of_the_processes_under_test(trial):
     assert parts["of_state_publisher_ms"] == of["cpu_state_publisher"].number
 
 
-def test_memory_is_that_of_the_processes_alone(trial):
+def test_memory_covers_only_the_processes(trial):
     of = trial.measurements
     found = of["memory_move_group"]
     assert of["memory_all"].details["of_move_group_mb"] == found.number
@@ -68,14 +68,14 @@ def test_memory_is_that_of_the_processes_alone(trial):
     assert found.source.name == "peak of memory"
 
 
-def test_switches_are_at_least_those_of_the_simulators_own_rhythm(trial):
+def test_switches_include_those_of_the_simulators_cycle(trial):
     """It sleeps between its steps, of which there are some hundred a second on any machine."""
     of = trial.measurements
     assert of["switches_simulator"].number > 0.1 * of["T4"].number
 
 
 @pytest.mark.acceptance
-def test_a_node_that_the_stack_does_not_have_is_refused_before_the_first_trial(project):
+def test_absent_node_is_refused_before_the_first_trial(project):
     project.write("pyproject.toml", SETTINGS + '[tool.ldos]\nmetrics = ["cpu:node:/move_gruop"]\n')
     code, output = project.run("--ldos-trials=1", "--ldos-stack=embedded", "-q")
     assert code != 0

@@ -1,4 +1,4 @@
-"""What goes wrong with a running stack: each fault is caused for real."""
+"""Faults of a running stack, each caused for real."""
 
 from __future__ import annotations
 

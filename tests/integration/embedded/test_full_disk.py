@@ -1,4 +1,4 @@
-"""Disks that are full or only read, for real: small file systems in a mount namespace that nobody else sees."""
+"""Real full and read-only disks: small file systems in a private mount namespace."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def test_a_disk_that_the_trace_fills(project, leaves_nothing, temporary):
 
 @pytest.mark.starts_nothing
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "printed"),
     [
         ("mkdir .ldos; mount -t tmpfs -o ro none .ldos", "Read-only file system"),
         ("mkdir .ldos; mount -t tmpfs -o size=4k,nr_inodes=2 none .ldos", "No space left on device"),
     ],
 )
-def test_an_output_that_takes_nothing_from_the_beginning(project, leaves_no_process, script, said):
+def test_output_that_is_full_from_the_beginning(project, leaves_no_process, script, printed):
     code, output = run_on(project, script, "--ldos-trials=1")
     assert code == exit_codes.INVALID, output
     assert "Traceback" not in output
-    assert re.search(rf"\.ldos/\S+ cannot be written: {said}", output), output
+    assert re.search(rf"\.ldos/\S+ cannot be written: {printed}", output), output
     assert "name another place" in output
 
 

@@ -1,4 +1,4 @@
-"""A guard beside the running stack and a flood: it throttles, or what went wrong with it is said."""
+"""A guard with a running stack and a flood: it throttles, or its fault is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads beside the running stack, proven while it moves."""
+"""Loads on the running stack, with proofs while it moves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CPU = """
 import pytest
 
 @pytest.mark.cpu_load
-def test_reach_beside_cpu_load(panda_stack, cpu_load, ldos_trials, ldos_gate):
+def test_reach_under_cpu_load(panda_stack, cpu_load, ldos_trials, ldos_gate):
     with cpu_load(percent=40) as load:  # more, and the arm may not come home on a shared machine
         trials = ldos_trials(panda_stack)
     assert load.proof.used_percent + load.proof.waited_percent > 30
@@ -44,7 +44,7 @@ from pytest_ldos.measure.load.protocol import RepeatedLoad
 
 
 @pytest.mark.baseline
-def test_reach_beside_four_loads(
+def test_reach_under_four_loads(
     panda_stack, cpu_load, cpu_limit, memory_load, noisy_neighbour, ldos_trials, neighbour_found
 ):
     with (
@@ -78,7 +78,7 @@ TOO_FAST = """
 import pytest
 
 @pytest.mark.msg_load
-def test_reach_beside_too_much(panda_stack, dds_flood, ldos_trials, ldos_gate):
+def test_reach_under_too_much_load(panda_stack, dds_flood, ldos_trials, ldos_gate):
     with dds_flood(publishers=1, rate_hz=1_000_000, size_bytes=16, readers=False):
         trials = ldos_trials(panda_stack)
     ldos_gate.check(trials)
@@ -129,7 +129,7 @@ def test_scenario(ldos_scenario):
 @pytest.mark.skipif(traffic_control_available().ok, reason="this machine can impair its network")
 @pytest.mark.starts_nothing
 @pytest.mark.parametrize(("when", "expected"), [("skip", 0), ("error", 11)])
-def test_an_impairment_that_is_not_possible_here_is_told_before_a_stack_starts(project, when, expected):
+def test_impossible_impairment_is_reported_before_a_stack_starts(project, when, expected):
     """Real: whatever this machine lacks."""
     project.write("pyproject.toml", LOSSY.replace("WHEN", when))
     project.write("test_scenario.py", EVERY)
@@ -151,7 +151,7 @@ def test_cpu_load_is_measured_while_the_arm_moves(project, leaves_nothing):
 
 @pytest.mark.acceptance
 @needs_stress_ng
-def test_four_loads_at_once_are_proven_each_and_a_neighbour_stays_out_of_the_trace(project, leaves_nothing):
+def test_four_simultaneous_loads_each_have_a_proof_and_a_neighbour_is_not_traced(project, leaves_nothing):
     project.write("test_scenario.py", TOGETHER)
     code, output = project.run("--ldos-trials=1", "--ldos-warmup=0", "--ldos-traces=all", "--ldos-success-rate=0")
     assert code == 0, output
@@ -171,7 +171,7 @@ def test_four_loads_at_once_are_proven_each_and_a_neighbour_stays_out_of_the_tra
 
 
 @pytest.mark.acceptance
-def test_without_stress_ng_the_scenario_is_infra_and_says_what_to_install(project, leaves_nothing):
+def test_without_stress_ng_the_scenario_is_infra_with_an_install_command(project, leaves_nothing):
     project.write("test_scenario.py", CPU + SCENARIO)
     project.write(
         "conftest.py",

@@ -33,7 +33,7 @@ importlib.util.find_spec = lambda name, *a, **k: None if name == "%s" else find_
         ),
     ],
 )
-def test_what_is_missing_is_named_with_its_remedy(project, conftest, reason, remedy):
+def test_missing_parts_are_named_with_a_remedy(project, conftest, reason, remedy):
     project.write("conftest.py", conftest)
     code, output = project.run("--ldos-trials=1", "--ldos-warmup=0")
     assert code == exit_codes.INVALID, output

@@ -45,8 +45,10 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 8000, reason="nobody may have so many sockets here")
-def test_occupied_ports_are_named_with_who_has_them(project, leaves_no_process):
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 8000, reason="a process may not have so many sockets here"
+)
+def test_occupied_ports_are_named_with_their_process(project, leaves_no_process):
     """Those of every participant but the first."""
     prefix = (sys.executable, "-c", OCCUPY)
     code, output = run_on(project, "ip link set lo up", kinds=("net",), prefix=prefix)

@@ -66,7 +66,7 @@ def values(trials: api.TrialSet, name: str) -> list[float]:
     return [number for number in found if number is not None]
 
 
-def test_those_goals_fail_that_their_seeds_say_each_in_its_way(faulty):
+def test_injected_failures_follow_the_seeds(faulty):
     planted = [plant_failure(FAILURE_RATE, seed=each.seed, trial=TrialTag("", 0)) for each in faulty.trials]
     assert {PlantedFailure.PLANNER, PlantedFailure.CONTROLLER, None} == set(planted)
     assert [each.outcome for each in faulty.trials] == [OUTCOMES[failure] for failure in planted]
@@ -75,7 +75,7 @@ def test_those_goals_fail_that_their_seeds_say_each_in_its_way(faulty):
         assert (each.measurements["T2"].number is not None) == (failure is not PlantedFailure.PLANNER)
 
 
-def test_an_arm_that_stopped_halfway_is_found_at_home_again(faulty):
+def test_arm_stopped_halfway_returns_home(faulty):
     """Every trial was made, from the same place."""
     assert len(faulty.trials) == TRIALS
     assert faulty.incomplete == ""
@@ -85,7 +85,7 @@ def test_the_planner_takes_longer(faulty):
     assert all(PLANNING_DELAY_MS < value < PLANNING_DELAY_MS + 60 for value in values(faulty, "T1"))
 
 
-def test_the_control_loop_runs_at_what_is_left_of_its_rate(faulty):
+def test_control_loop_runs_at_the_reduced_rate(faulty):
     for each in faulty.trials:
         if each.succeeded:
             factor = each.measurements["T5"].details["real_time_factor"]
@@ -93,13 +93,13 @@ def test_the_control_loop_runs_at_what_is_left_of_its_rate(faulty):
             assert each.measurements["T3"].number >= 0.5
 
 
-def test_a_metric_of_a_users_own_sees_what_is_slow_on_its_way(faulty):
+def test_user_metric_shows_a_slow_path(faulty):
     assert [metric.name for metric in faulty.metrics][-1] == "state_age_p99"
     assert all(TRANSPORT_DELAY_MS < value < TRANSPORT_DELAY_MS + 30 for value in values(faulty, "state_age_p99"))
 
 
 class ThiefWatch(Unwatched):
-    """How much of a CPU each thief took from the first goal to the end of the first trial."""
+    """Share of a CPU that each thief took from the first goal to the end of the first trial."""
 
     def __init__(self) -> None:
         self.shares: list[float] = []
@@ -121,7 +121,7 @@ def taken_by_thieves() -> dict[int, float]:
     return {pid: taken.user + taken.system for pid, taken in times.items()}
 
 
-def test_what_takes_the_cpus_makes_the_loops_irregular(tmp_path):
+def test_cpu_thief_makes_loops_irregular(tmp_path):
     """Thieves that come first for 3 of each 10 ms keep steps waiting for as long: the tails show them."""
     watch = ThiefWatch()
     robbed = measure(tmp_path, 1, watch, cpu_steal=STEAL)

@@ -27,7 +27,7 @@ def trace(run) -> DecodedTrace:
     return read_trace(run.folder / "trace")
 
 
-def test_it_is_green_and_says_what_it_measured(run):
+def test_run_is_green_and_reports_its_measurements(run):
     assert run.code == 0, run.output
     assert f"baseline: no_baseline; {TRIALS} of {TRIALS} trials succeeded" in run.output
     assert "recorded as the first baseline of this host class" in run.output
@@ -59,7 +59,7 @@ def test_trace_and_client_agree(run):
             assert trial.measurements[name].number == pytest.approx(stamped_ms, abs=1 + 0.01 * stamped_ms)
 
 
-def test_the_arm_really_got_there(run):
+def test_arm_reached_its_goal(run):
     for trial in run.project.saved().trials:
         assert trial.position_error_m < REACHED_POSITION_M
         assert trial.rotation_error_rad < REACHED_ROTATION_RAD
@@ -109,7 +109,7 @@ def test_every_trial_keeps_the_segments_of_its_paths(run):
 
 
 def test_every_take_has_its_publication(trace):
-    """What was received was sent: by source timestamp, as on real ROS 2."""
+    """Received messages were sent, by source timestamp, as on real ROS 2."""
     published = set(trace.events["ros2:rmw_publish"]["timestamp"].tolist())
     taken = trace.events["ros2:rmw_take"]
     last = max(span.end_ns for span in build_execution(trace).trials.values())

@@ -55,7 +55,7 @@ Host there
 
 
 def why_no_ssh() -> str:
-    """What a server of our own lacks here; empty where it can run."""
+    """The missing requirement of a local ssh server; empty if it can run."""
     missing = [name for name in ("ssh", "ssh-keygen", "sshd") if shutil.which(name, path=_PATH) is None]
     if missing:
         return f"{', '.join(missing)} not found (apt-get install openssh-client openssh-server)"
@@ -69,7 +69,7 @@ _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
 
 @pytest.fixture
 def ssh_config(project, tmp_path_factory) -> Iterator[Path]:
-    """How ssh reaches ``there``: a server on loopback, with keys of its own, that measures under the project's lock."""
+    """An ssh server on loopback for ``there``, with its own keys, that measures under the project's lock."""
     if reason := why_no_ssh():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("ssh")
@@ -97,12 +97,12 @@ def ssh_config(project, tmp_path_factory) -> Iterator[Path]:
 
 def _await_listening(server: subprocess.Popen) -> None:
     assert server.stderr is not None
-    told = []
+    reported = []
     for line in server.stderr:
-        told.append(line)
+        reported.append(line)
         if "Server listening" in line:
             return
-    pytest.fail(f"sshd did not start: {''.join(told)}")
+    pytest.fail(f"sshd did not start: {''.join(reported)}")
 
 
 @pytest.mark.acceptance
@@ -110,25 +110,25 @@ def test_two_workers_here_take_turns(project, leaves_nothing):
     project.write("test_scenario.py", SWEEP)
     code, output = project.run("-n", "2", "-v", *FEW)
     assert code == 0, output
-    assert_both_were_measured_in_turns(project)
+    assert_both_were_interleaved(project)
     assert "[gw0]" in output
     assert "[gw1]" in output
 
 
-def test_a_worker_that_ssh_reaches_gives_its_results_back(project, ssh_config, tmp_path_factory, leaves_nothing):
-    """As the README has it; this machine is also the other, so both take turns."""
+def test_results_of_an_ssh_worker_are_returned(project, ssh_config, tmp_path_factory, leaves_nothing):
+    """As in the README; this machine is also the other one, so their workers alternate."""
     project.write("test_scenario.py", SWEEP)
     there = tmp_path_factory.mktemp("there")
     remote = f"ssh=there//ssh_config={ssh_config}//python={sys.executable}//chdir={there}"
     code, output = project.run("-d", "--tx", "popen", "--tx", remote, "--rsyncdir=.", str(project.path), *FEW)
     assert code == 0, output
-    assert_both_were_measured_in_turns(project)
+    assert_both_were_interleaved(project)
     assert len(list(project.path.glob(".ldos/runs/*/*/trials.json"))) == 1
     assert len(list(there.glob(f"{project.path.name}/.ldos/runs/*/*/trials.json"))) == 1
     assert not list(there.rglob("sweeps"))
 
 
-def assert_both_were_measured_in_turns(project: Project) -> None:
+def assert_both_were_interleaved(project: Project) -> None:
     """Each worker held the machine for one cell, while the other did not; the session has both."""
     (folder,) = all_sweeps(project.path / ".ldos")
     first, second = sorted(folder.records().values(), key=lambda record: record.began_ns)

@@ -82,7 +82,7 @@ def test_a_field_that_the_type_does_not_have(project):
 
 
 @pytest.mark.acceptance
-def test_an_action_that_nobody_knows(project):
+def test_unknown_action(project):
     project.write("pyproject.toml", ACTION.replace("FollowJointTrajectory", "FollowTheLeader"))
     project.write("goals.yaml", goals())
     code, output = measure(project)
@@ -117,7 +117,7 @@ def test_a_topology_is_a_stack(project, leaves_nothing):
 
 
 @pytest.mark.acceptance
-def test_a_program_of_ones_own(project, leaves_nothing):
+def test_user_program(project, leaves_nothing):
     shutil.copytree(EXAMPLE, project.path, dirs_exist_ok=True)
     (project.path / "test_scenario.py").unlink()
     settings = (project.path / "pyproject.toml").read_text("utf-8")
@@ -155,7 +155,7 @@ def test_program_that_reports_executing(project):
         ('print(\'{"event": "refused", "message": "no button"}\', flush=True); input()', "no button"),
     ],
 )
-def test_a_program_that_does_not_begin(project, program, message):
+def test_program_that_does_not_start(project, program, message):
     shutil.copytree(EXAMPLE, project.path, dirs_exist_ok=True)
     (project.path / "test_scenario.py").unlink()
     project.write("work.py", program)

@@ -33,15 +33,15 @@ def await_first_cell(project: Project, sweep: subprocess.Popen) -> None:
 
 
 @pytest.mark.acceptance
-def test_killed_after_a_cell_it_goes_on(project, leaves_nothing):
+def test_sweep_killed_after_a_cell_resumes(project, leaves_nothing):
     killed = start(project)
     await_first_cell(project, killed)
     killed.kill()
     killed.communicate()
     resumed = start(project)
-    output, told = resumed.communicate(timeout=120)
-    assert resumed.returncode == 0, told
-    assert "1 of 2 starts are complete" in told
+    output, reported = resumed.communicate(timeout=120)
+    assert resumed.returncode == 0, reported
+    assert "1 of 2 starts are complete" in reported
     (folder,) = all_sweeps(project.path / ".ldos")
     found = folder.records().values()
     assert [record.state for record in found] == [CellState.MEASURED] * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,9 +50,10 @@ def sourced(rcl):
 class Graph:
     """Nodes of one domain."""
 
-    def __init__(self, group: ProcessGroup, folder: Path) -> None:
+    def __init__(self, group: ProcessGroup, folder: Path, environment: Mapping[str, str]) -> None:
         self.group = group
         self.folder = folder
+        self.environment = environment
 
     def start(self, role, *arguments):
         return self.run_module(role, str(NODES), role, json.dumps(arguments))
@@ -79,7 +81,7 @@ def open_graph(sourced):
                 environment={**variables, **(recorder.environment if recorder else {})},
             )
             try:
-                yield Graph(group, folder)
+                yield Graph(group, folder, variables)
             finally:
                 group.stop()
 

@@ -9,9 +9,11 @@ import time
 
 import rclpy
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.duration import Duration
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from test_msgs.action import Fibonacci
@@ -83,6 +85,21 @@ class Server(Node):
         return Fibonacci.Result(sequence=[*range(goal.request.order)])
 
 
+class Arm(Node):
+    """Sends joint states of an age in seconds, a hundred each second."""
+
+    def __init__(self, age_s):
+        super().__init__("arm")
+        self.age = Duration(seconds=age_s)
+        self.states = self.create_publisher(JointState, "/joint_states", 10)
+        self.create_timer(0.01, self.send)
+
+    def send(self):
+        state = JointState()
+        state.header.stamp = (self.get_clock().now() - self.age).to_msg()
+        self.states.publish(state)
+
+
 class Machine(LifecycleNode):
     """Becomes active after a while."""
 
@@ -96,7 +113,7 @@ class Machine(LifecycleNode):
         self.trigger_activate()
 
 
-ROLES = {"talker": Talker, "listener": Listener, "server": Server, "machine": Machine}
+ROLES = {"talker": Talker, "listener": Listener, "server": Server, "machine": Machine, "arm": Arm}
 
 rclpy.init()
 executor = MultiThreadedExecutor(4) if sys.argv[1] == "server" else rclpy.executors.SingleThreadedExecutor()

@@ -1,5 +1,5 @@
 /* A libtracetools for the wheels of ROS 2, linked with this system's LTTng-UST. Its events are those of tracetools' own
- * header; only the functions that rcl and rmw call are here. */
+ * header; it has only the functions that rcl and rmw call. */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE
 #include "tracetools/tp_call.h"

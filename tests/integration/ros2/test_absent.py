@@ -1,4 +1,4 @@
-"""What a run says where ROS 2 is not."""
+"""Messages of a run without ROS 2."""
 
 from __future__ import annotations
 

@@ -46,6 +46,12 @@ NAVIGATION = Example(
     change=("nav2.yaml", "desired_linear_vel: 1.0", "desired_linear_vel: 0.6"),
     metric="T2",
 )
+PICK = Example(
+    folder="task_constructor",
+    packages=("moveit_task_constructor_capabilities", "moveit_task_constructor_core"),
+    change=("src/pick_cell/config/pick.yaml", "cartesian_step_m: 0.01", "cartesian_step_m: 0.0002"),
+    metric="T1",
+)
 PLANNING = Example(
     folder="planning",
     packages=("moveit_configs_utils", "moveit_resources_panda_moveit_config", "moveit_ros_move_group"),
@@ -71,6 +77,7 @@ def needs(example: Example, stack: str) -> object:
     [
         needs(FANUC, "a Fanuc by its MoveIt configuration"),
         needs(NAVIGATION, "Nav2 with its loopback simulator"),
+        needs(PICK, "MoveIt Task Constructor"),
         needs(PLANNING, "planning problems for MoveIt's Panda"),
     ],
 )

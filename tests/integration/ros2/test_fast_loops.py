@@ -1,4 +1,4 @@
-"""Loops of real ros2_control above 1 kHz, beside what its controller manager says of them itself.
+"""Loops of real ros2_control above 1 kHz, compared with the controller manager's own statistics.
 
 The manager publishes, each cycle, the periodicity of each controller on ``~/statistics``: a witness that reads no trace.
 """
@@ -139,14 +139,14 @@ def test_the_probe_shows_how_regular_it_is(loop):
     loop.write("loop.launch.py", LAUNCH.replace('arguments=["joint_state_broadcaster"]', f"arguments={[*BOTH]}"))
     loop.write("pyproject.toml", PROJECT.replace('["joint_state_broadcaster"]', str([*BOTH]).replace("'", '"')))
     periods_ms = measure(loop)
-    said = float(np.sqrt(np.mean((periods_ms - 1000 / RATE_HZ) ** 2)))
+    rms_ms = float(np.sqrt(np.mean((periods_ms - 1000 / RATE_HZ) ** 2)))
     for trial in loop.saved().trials:
         assert trial.measurements["T3"].source.name == "control probe"
         assert trial.measurements["T3mean"].number == pytest.approx(np.mean(periods_ms), rel=0.02)
         jitter = trial.measurements["jitter_joint_state_broadcaster"]
-        print(f"T3 {trial.measurements['T3'].number:.4f} ms, by the manager {said:.4f} ms, {jitter.number:.4f} ms")
-        assert said / 3 < trial.measurements["T3"].number < 3 * said
-        assert said / 3 < jitter.number < 3 * said
+        print(f"T3 {trial.measurements['T3'].number:.4f} ms, by the manager {rms_ms:.4f} ms, {jitter.number:.4f} ms")
+        assert rms_ms / 3 < trial.measurements["T3"].number < 3 * rms_ms
+        assert rms_ms / 3 < jitter.number < 3 * rms_ms
         assert jitter.details["rate_hz"] == pytest.approx(RATE_HZ, rel=0.02)
         assert jitter.details["updates"] == pytest.approx(2 * RATE_HZ, rel=0.05)
 
@@ -162,7 +162,7 @@ def test_updates_of_controllers_and_hardware_are_measured(loop):
         assert hardware.details.keys() == {"read_cycle_ms", "write_cycle_ms"}
 
 
-def test_an_unknown_controller_is_refused_with_the_nearest(loop):
+def test_unknown_controller_is_refused_with_the_nearest_name(loop):
     loop.write("pyproject.toml", PROJECT.replace("update:hinge", "update:hing"))
     code, output = loop.run("-m", "baseline", "--ldos-trials=1")
     assert code != 0
@@ -170,10 +170,10 @@ def test_an_unknown_controller_is_refused_with_the_nearest(loop):
 
 
 def measure(loop: Project) -> np.ndarray:
-    """Three trials; returns the periods that the controller manager told meanwhile, ms."""
+    """Three trials; returns the periods that the controller manager published meanwhile, ms."""
     code, output = loop.run("-m", "baseline", "--ldos-trials=3", "--ldos-block=3")
     assert code == 0, output
     told_hz = np.loadtxt(loop.path / "periodicity")
     told_hz = told_hz[np.isfinite(told_hz)]  # it has none before the second cycle
-    assert told_hz.size > RATE_HZ, "the controller manager told nothing"
+    assert told_hz.size > RATE_HZ, "the controller manager published nothing"
     return 1000 / told_hz

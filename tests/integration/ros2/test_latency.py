@@ -49,9 +49,9 @@ def test_a_round_has_every_percentile_both_ways(tmp_path, program, transport):
 
 
 @pytest.mark.parametrize("program", [Program.RCLCPP_CYCLONE, Program.RCLCPP_FASTDDS])
-def test_sides_that_do_not_meet_or_stay_end_the_round(tmp_path, program):
+def test_undiscovered_or_lost_sides_end_the_round(tmp_path, program):
     case, site = arrange(tmp_path, program, transports="loopback", match_timeout_s=1.0, seconds=30, patience_ms=100)
-    for is_started, said in ((False, "did not find each other within 1 s"), (True, "pong was killed by SIGKILL")):
+    for is_started, printed in ((False, "did not find each other within 1 s"), (True, "pong was killed by SIGKILL")):
         with claim_domain() as domain:
             commands = rclcpp_commands(case, site, domain=domain, folder=tmp_path)
             group = ProcessGroup(log_directory=tmp_path, environment=commands.environment)
@@ -60,7 +60,7 @@ def test_sides_that_do_not_meet_or_stay_end_the_round(tmp_path, program):
                 if is_started:
                     pair.start_pong()
                     threading.Timer(1.5, os.kill, (pair.pong.pid, signal.SIGKILL)).start()
-                with pytest.raises(RoundFailed, match=said):
+                with pytest.raises(RoundFailed, match=printed):
                     pair.ask()
             finally:
                 group.stop()

@@ -1,4 +1,4 @@
-"""Recorded launches beside launch_pytest and launch_testing, in inner test runs with ROS's own packages."""
+"""Recorded launches together with launch_pytest and launch_testing, in inner test runs with ROS's own packages."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def kept_traces(project: pytest.Pytester) -> list[str]:
     return sorted(path.parent.name for path in project.path.glob(".ldos/runs/*/*/trace"))
 
 
-def test_every_way_to_start_a_process_is_recorded_and_nothing_else_is(run):
+def test_every_kind_of_process_is_recorded_and_no_other(run):
     """Own prefixes, shells, groups that forward nothing, own environments, late starts."""
     run(
         test_ways="""
@@ -149,7 +149,7 @@ def test_every_way_to_start_a_process_is_recorded_and_nothing_else_is(run):
     ).assert_outcomes(passed=1)
 
 
-def test_a_running_launch_is_read_in_between(run):
+def test_running_launch_can_be_read(run):
     run(
         test_between="""
 @launch_pytest.fixture
@@ -184,7 +184,7 @@ def launch(description):
     service.include_launch_description(description)
     assert service.run() == 0
 
-def test_a_trace_is_there_after_the_end():
+def test_trace_remains_after_the_end():
     with api.record_launch() as recorded:
         launch(recorded.describe([emit(5)]))
     assert steps(recorded.trace) == 5
@@ -192,13 +192,13 @@ def test_a_trace_is_there_after_the_end():
     with pytest.raises(ConfigurationError, match="recording is over"):
         recorded.describe([emit(5)])
 
-def test_a_closed_one_takes_no_other_launch():
+def test_closed_recording_refuses_another_launch():
     with api.record_launch() as recorded:
         pass
     with pytest.raises(ConfigurationError, match="recording is over"):
         recorded.describe([emit(5)])
 
-def test_recordings_may_end_in_the_order_of_their_beginnings():
+def test_first_recording_may_end_first():
     first, second = api.record_launch(), api.record_launch()
     launch(first.describe([emit(3)]))
     first.close()
@@ -325,14 +325,14 @@ def test_a_failed_launch_test_is_an_ordinary_failure_and_keeps_its_trace(run, pr
     result.stdout.fnmatch_lines(["recorded: *test_five/trace"])
 
 
-def test_traces_are_kept_by_the_rule_that_was_asked_for(run, project):
+def test_traces_are_kept_as_configured(run, project):
     run(test_launch=SIMPLE).assert_outcomes(passed=1)
     assert not list(project.path.glob(".ldos/runs/*"))
     run("--ldos-traces", "all").assert_outcomes(passed=1)
     assert kept_traces(project) == ["test_five"]
 
 
-def test_a_process_that_dies_at_once_is_named(run):
+def test_process_that_dies_immediately_is_named(run):
     result = run(
         test_dies="""
 @launch_pytest.fixture
@@ -355,7 +355,7 @@ def test_dies(ldos_launch):
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_processes_that_launch_leaves_behind_are_ended_and_told(run):
+def test_processes_left_by_launch_are_ended_and_reported(run):
     result = run(
         "-W",
         "default",

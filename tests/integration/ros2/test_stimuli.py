@@ -34,7 +34,7 @@ from std_srvs.srv import Trigger
 SLOW_S = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
 
 class Robot(Node):
-    """Drives where it is told, answers calls, and turns each word it hears into another."""
+    """Drives to given goals, answers calls, and answers each message with another."""
 
     def __init__(self):
         super().__init__("robot")
@@ -307,7 +307,7 @@ def test_an_action_with_begin_of_execution(robot, leaves_nothing):
 
 @needs_nav2
 @pytest.mark.parametrize(("side", "bounds_ms"), [("left", (20, 400)), ("right", (400, 2000))])
-def test_of_two_robots_the_one_that_is_named_is_driven(robot, side, bounds_ms):
+def test_named_robot_of_two_is_driven(robot, side, bounds_ms):
     """The right one takes 0.4 s more to begin."""
     robot.write("robot.launch.py", TWO_ROBOTS)
     robot.write("goals.yaml", GOALS % "2.0")
@@ -370,7 +370,7 @@ needs_state_publisher = pytest.mark.skipif(
 
 
 @needs_state_publisher
-def test_two_robots_in_namespaces_are_told_apart(robot, leaves_nothing):
+def test_two_robots_in_namespaces_are_distinguished(robot, leaves_nothing):
     robot.write("arm.py", ARM)
     robot.write("robot.launch.py", TWINS)
     more = 'ready = ["topic:/left/tf", "topic:/right/tf"]'
@@ -388,7 +388,7 @@ def test_two_robots_in_namespaces_are_told_apart(robot, leaves_nothing):
 
 
 @needs_state_publisher
-def test_of_two_robots_the_one_that_is_missing_is_named(robot):
+def test_missing_robot_of_two_is_named(robot):
     robot.write("arm.py", ARM)
     robot.write("robot.launch.py", TWINS.replace('*robot("/right", "0.0", "20")', ""))
     more = 'ready = ["topic:/left/tf", "topic:/right/tf"]\nready_timeout_s = 5'
@@ -398,7 +398,7 @@ def test_of_two_robots_the_one_that_is_missing_is_named(robot):
     assert "no message on /left/tf" not in output
 
 
-def test_a_node_that_no_robot_has_is_refused_with_the_nearest(robot):
+def test_unknown_node_is_refused_with_the_nearest_name(robot):
     details = 'seconds = 0.5\n\n[tool.ldos]\nmetrics = ["cpu:node:/robto"]\n'
     code, output = measure(robot, "window", details, more='ready = ["topic:/echo"]')
     assert code != 0
@@ -407,8 +407,8 @@ def test_a_node_that_no_robot_has_is_refused_with_the_nearest(robot):
     assert robot.saved().trials == ()
 
 
-@pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel tells us nothing of threads that end")
-def test_a_process_that_is_started_again_within_a_trial_counts_whole(robot, leaves_nothing):
+@pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel keeps no records of ended threads")
+def test_process_restarted_within_a_trial_is_counted_completely(robot, leaves_nothing):
     """Each lives for a second and works for half of it; a trial of ten seconds sees the end of two at least."""
     robot.write("mortal.py", MORTAL)
     robot.write("robot.launch.py", RESPAWNED)
@@ -427,7 +427,7 @@ def test_a_process_that_is_started_again_within_a_trial_counts_whole(robot, leav
 
 
 @pytest.mark.parametrize("robot", [ZENOH], indirect=True)
-def test_a_router_of_zenoh_that_dies_ends_the_trial(robot, leaves_nothing):
+def test_dead_zenoh_router_ends_the_trial(robot, leaves_nothing):
     robot.write("pyproject.toml", STACK.format(stimulus="window", more='ready = ["topic:/echo"]') + "seconds = 2.0\n")
     process = robot.start("-m", "baseline", "--ldos-trials=3", "--ldos-block=3", "-s")
     assert process.stdout is not None
@@ -451,7 +451,7 @@ def test_zenohs_log_on_standard_output_disturbs_no_conversation(robot):
     assert all(trial.succeeded for trial in robot.saved().trials)
 
 
-def test_what_never_becomes_ready_is_named(robot):
+def test_part_that_never_becomes_ready_is_named(robot):
     more = 'ready = ["topic:/nothing", "active:/robot"]\nready_timeout_s = 5'
     code, output = measure(robot, "window", "seconds = 0.5\n", more=more)
     assert code != 0
@@ -504,7 +504,7 @@ def test_a_bag_that_does_not_fit(bag, details, message):
 
 
 @needs_bags
-def test_a_bag_of_which_nobody_takes_a_message(bag):
+def test_bag_without_receivers(bag):
     bag.write("robot.py", ROBOT.replace('"words"', '"other"'))
     code, output = measure(bag, "bag", 'path = "drive"\n')
     assert code != 0

@@ -15,7 +15,7 @@ from tests.fakes.github_api import TOKEN, FakeGitHub, running
 
 @dataclass(frozen=True)
 class Done:
-    """How a program ended."""
+    """Exit status and output of a program."""
 
     returncode: int
     stdout: str
@@ -53,7 +53,7 @@ def github():
 
 @pytest.fixture(scope="module")
 def program(module_of):
-    """What ``python3 -I .ci/results`` runs."""
+    """The program of ``python3 -I .ci/results``."""
     return module_of("__main__")
 
 

@@ -27,7 +27,7 @@ def opened(github):
 
 @pytest.fixture
 def decide(run_program, tmp_path):
-    """Lets the program decide about an event; gives what it said, and what it tells the next jobs."""
+    """Lets the program decide about an event; returns its output, and the outputs for the next jobs."""
 
     def run(event: str, payload, *, maintainers: str = json.dumps([MAINTAINER]), status: int = 0):
         (tmp_path / "event.json").write_text(json.dumps(payload), "utf-8")
@@ -60,10 +60,10 @@ MEASURED = {
 
 
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened"])
-def test_a_maintainers_own_branch_is_measured_at_once(github, opened, decide, action):
+def test_maintainers_branch_is_measured_immediately(github, opened, decide, action):
     """Against the commit where it left the base branch."""
-    _, told = decide("pull_request_target", pull_request(action, opened()))
-    assert told == MEASURED
+    _, outputs = decide("pull_request_target", pull_request(action, opened()))
+    assert outputs == MEASURED
     assert github.shown(HEAD) == {"ldos": WAITS_FOR_MACHINE}
     (status,) = github.statuses[HEAD]
     assert status["target_url"] == "https://github.com/arm-makers/arm/actions/runs/99"
@@ -71,30 +71,30 @@ def test_a_maintainers_own_branch_is_measured_at_once(github, opened, decide, ac
 
 @pytest.mark.parametrize(("fork", "sender"), [(True, STRANGER), (True, MAINTAINER), (False, STRANGER)])
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened"])
-def test_any_other_waits_for_a_word(github, opened, decide, action, fork, sender):
-    _, told = decide("pull_request_target", pull_request(action, opened(fork=fork, author=sender), sender=sender))
-    assert told == {}
+def test_other_pull_requests_wait_for_permission(github, opened, decide, action, fork, sender):
+    _, outputs = decide("pull_request_target", pull_request(action, opened(fork=fork, author=sender), sender=sender))
+    assert outputs == {}
     assert github.shown(HEAD) == {"ldos": WAITS_FOR_WORD}
 
 
 @pytest.mark.parametrize("action", ["synchronize", "reopened", "edited"])
-def test_a_maintainer_who_touches_somebody_elses_pull_request_gives_no_word(github, opened, decide, action):
+def test_maintainers_other_events_give_no_permission(github, opened, decide, action):
     found = opened(author=STRANGER)
-    _, told = decide("pull_request_target", pull_request(action, found, changes={"base": {}}))
-    assert told == {}
+    _, outputs = decide("pull_request_target", pull_request(action, found, changes={"base": {}}))
+    assert outputs == {}
     assert github.shown(HEAD) == {"ldos": WAITS_FOR_WORD}
 
 
-def test_nobody_is_a_maintainer_by_default(github, opened, decide):
-    _, told = decide("pull_request_target", pull_request("opened", opened()), maintainers="")
-    assert told == {}
+def test_there_are_no_maintainers_by_default(github, opened, decide):
+    _, outputs = decide("pull_request_target", pull_request("opened", opened()), maintainers="")
+    assert outputs == {}
     assert github.shown(HEAD) == {"ldos": WAITS_FOR_WORD}
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", '["a b"]', "octocat", '["github-actions[bot]"]', "[" * 9999])
-def test_a_list_of_maintainers_that_is_none(github, opened, decide, text):
-    said, _ = decide("pull_request_target", pull_request("opened", opened()), maintainers=text, status=1)
-    assert "LDOS_MAINTAINERS" in said
+def test_invalid_list_of_maintainers(github, opened, decide, text):
+    printed, _ = decide("pull_request_target", pull_request("opened", opened()), maintainers=text, status=1)
+    assert "LDOS_MAINTAINERS" in printed
     state, description = github.shown(HEAD)["ldos"]
     assert state == "error"
     assert "LDOS_MAINTAINERS" in description
@@ -108,9 +108,9 @@ def test_a_pull_request_without_a_common_commit(github, opened, decide):
 
 
 @pytest.mark.parametrize("login", ["Maintainer", "MAINTAINER"])
-def test_logins_are_told_apart_as_github_tells_them(github, opened, decide, login):
-    _, told = decide("issue_comment", comment(opened(), f"/ldos {HEAD}", sender=login))
-    assert told["commit"] == HEAD
+def test_logins_are_compared_as_github_does(github, opened, decide, login):
+    _, outputs = decide("issue_comment", comment(opened(), f"/ldos {HEAD}", sender=login))
+    assert outputs["commit"] == HEAD
 
 
 def test_a_newer_commit_supersedes_one_that_waits(github, opened, decide):
@@ -150,7 +150,7 @@ def test_every_class_of_machines_waits_again(github, opened, decide):
     assert {state for state, _ in github.shown(HEAD).values()} == {"pending"}
 
 
-def test_a_stranger_does_not_touch_what_is_being_measured(github, opened, decide):
+def test_other_users_do_not_affect_a_running_measurement(github, opened, decide):
     found = opened(fork=True)
     decide("issue_comment", comment(found, f"/ldos {HEAD}"))
     decide("pull_request_target", pull_request("reopened", found, sender=STRANGER))
@@ -158,10 +158,10 @@ def test_a_stranger_does_not_touch_what_is_being_measured(github, opened, decide
 
 
 @pytest.mark.parametrize("state", ["success", "failure"])
-def test_a_newer_commit_takes_no_verdict_away(github, opened, decide, state):
-    github.add_status(HEAD, state, f"said; base {FORKED_AT}")
+def test_newer_commit_keeps_earlier_verdicts(github, opened, decide, state):
+    github.add_status(HEAD, state, f"done; base {FORKED_AT}")
     decide("pull_request_target", pull_request("synchronize", opened(NEWER), before=HEAD))
-    assert github.shown(HEAD) == {"ldos": (state, f"said; base {FORKED_AT}")}
+    assert github.shown(HEAD) == {"ldos": (state, f"done; base {FORKED_AT}")}
 
 
 def test_another_base_makes_it_wait_again(github, opened, decide):
@@ -172,14 +172,14 @@ def test_another_base_makes_it_wait_again(github, opened, decide):
     assert github.shown(HEAD) == {"ldos": WAITS_FOR_WORD}
 
 
-def test_a_pull_request_that_is_opened_again_keeps_its_verdict(github, opened, decide):
+def test_reopened_pull_request_keeps_its_verdict(github, opened, decide):
     found = opened(fork=True)
     github.add_status(HEAD, "success", f"passed; base {FORKED_AT}")
     decide("pull_request_target", pull_request("reopened", found, sender=STRANGER))
     assert github.shown(HEAD)["ldos"][0] == "success"
 
 
-def test_a_status_that_somebody_else_wrote_is_no_verdict(github, opened, decide):
+def test_status_written_by_another_user_is_no_verdict(github, opened, decide):
     found = opened(fork=True)
     github.add_status(HEAD, "success", f"passed; base {FORKED_AT}", login="writer")
     decide("pull_request_target", pull_request("reopened", found, sender=STRANGER))
@@ -189,51 +189,51 @@ def test_a_status_that_somebody_else_wrote_is_no_verdict(github, opened, decide)
 @pytest.mark.parametrize(
     "more", [{"changes": {"title": {}}}, {"changes": {"body": {}}}, {}], ids=["title", "body", "nothing"]
 )
-def test_what_changes_neither_commit_nor_base_does_nothing(github, opened, decide, more):
-    said, told = decide("pull_request_target", pull_request("edited", opened(), **more))
-    assert said.startswith("nothing to do")
-    assert (told, github.statuses) == ({}, {})
+def test_event_without_new_commit_or_base_does_nothing(github, opened, decide, more):
+    printed, outputs = decide("pull_request_target", pull_request("edited", opened(), **more))
+    assert printed.startswith("nothing to do")
+    assert (outputs, github.statuses) == ({}, {})
 
 
 def test_a_pull_request_that_is_closed(github, opened, decide):
-    said, _ = decide("pull_request_target", pull_request("synchronize", {**opened(), "state": "closed"}))
-    assert said == "nothing to do: the pull request is closed\n"
+    printed, _ = decide("pull_request_target", pull_request("synchronize", {**opened(), "state": "closed"}))
+    assert printed == "nothing to do: the pull request is closed\n"
     assert github.statuses == {}
 
 
 def test_a_maintainers_label_on_a_branch_of_the_repository(github, opened, decide):
-    _, told = decide("pull_request_target", labeled(opened(author=STRANGER)))
-    assert told == MEASURED
+    _, outputs = decide("pull_request_target", labeled(opened(author=STRANGER)))
+    assert outputs == MEASURED
     assert github.shown(HEAD) == {"ldos": WAITS_FOR_MACHINE}
 
 
 def test_a_label_on_a_fork_is_answered_with_the_line_to_paste(github, opened, decide):
-    _, told = decide("pull_request_target", labeled(opened(fork=True)))
-    assert (told, github.statuses) == ({}, {})
+    _, outputs = decide("pull_request_target", labeled(opened(fork=True)))
+    assert (outputs, github.statuses) == ({}, {})
     (answer,) = github.comments
     assert answer["body"].endswith(f"\n/ldos {HEAD}\n```")
 
 
 @pytest.mark.parametrize(("label", "sender"), [("ldos", STRANGER), ("LDOS", MAINTAINER), ("bug", MAINTAINER)])
 @pytest.mark.parametrize("fork", [True, False])
-def test_another_label_or_a_strangers_does_nothing(github, opened, decide, fork, label, sender):
-    said, told = decide("pull_request_target", labeled(opened(fork=fork), label, sender=sender))
-    assert said.startswith("nothing to do")
-    assert (told, github.statuses, github.comments) == ({}, {}, [])
+def test_other_labels_and_other_users_labels_do_nothing(github, opened, decide, fork, label, sender):
+    printed, outputs = decide("pull_request_target", labeled(opened(fork=fork), label, sender=sender))
+    assert printed.startswith("nothing to do")
+    assert (outputs, github.statuses, github.comments) == ({}, {}, [])
 
 
 @pytest.mark.parametrize("fork", [True, False])
-def test_a_maintainers_word(github, opened, decide, fork):
-    _, told = decide("issue_comment", comment(opened(fork=fork, author=STRANGER), f"/ldos {HEAD}"))
-    assert told == MEASURED
+def test_maintainers_comment_starts_the_measurement(github, opened, decide, fork):
+    _, outputs = decide("issue_comment", comment(opened(fork=fork, author=STRANGER), f"/ldos {HEAD}"))
+    assert outputs == MEASURED
     assert github.shown(HEAD) == {"ldos": WAITS_FOR_MACHINE}
 
 
-def test_a_word_with_options(opened, decide):
+def test_comment_with_options(opened, decide):
     body = f"/ldos {HEAD} scenarios=baseline,msg_load stack=ros2 trials=20\r\nas agreed"
-    _, told = decide("issue_comment", comment(opened(fork=True), body))
+    _, outputs = decide("issue_comment", comment(opened(fork=True), body))
     part = "scenarios=baseline,msg_load stack=ros2"
-    assert told == {**MEASURED, "scenarios": "baseline msg_load", "stack": "ros2", "trials": "20", "part": part}
+    assert outputs == {**MEASURED, "scenarios": "baseline msg_load", "stack": "ros2", "trials": "20", "part": part}
 
 
 @pytest.mark.parametrize(
@@ -248,24 +248,24 @@ def test_a_word_with_options(opened, decide):
         ("trials=9 scenarios=x", "scenarios=x trials=9"),
     ],
 )
-def test_less_than_the_gate_measures_is_a_part(opened, decide, options, part):
-    """What passes it alone is not green, and no merge group makes use of it."""
-    _, told = decide("issue_comment", comment(opened(), f"/ldos {HEAD} {options}"))
-    assert told["part"] == part
+def test_partial_measurement_is_marked_as_partial(opened, decide, options, part):
+    """A partial measurement is never green, and is not used for a merge group."""
+    _, outputs = decide("issue_comment", comment(opened(), f"/ldos {HEAD} {options}"))
+    assert outputs["part"] == part
 
 
 def test_no_text_of_an_event_becomes_an_output(github, decide):
     github.revisions["main"] = FORKED_AT
     evil = f"ros2\ncommit={NEWER}\npull-request=7"
-    said, told = decide("workflow_dispatch", by_hand(HEAD, base="main", stack=evil), status=1)
-    assert "the stack is none of" in said
-    assert told == {}
+    printed, outputs = decide("workflow_dispatch", by_hand(HEAD, base="main", stack=evil), status=1)
+    assert "the stack is none of" in printed
+    assert outputs == {}
 
 
 def test_a_push_between_reading_and_the_comment(github, opened, decide):
     """The commit is in the maintainer's own words: what came after it is not measured."""
-    _, told = decide("issue_comment", comment(opened(NEWER, fork=True), f"/ldos {HEAD}"))
-    assert (told, github.statuses) == ({}, {})
+    _, outputs = decide("issue_comment", comment(opened(NEWER, fork=True), f"/ldos {HEAD}"))
+    assert (outputs, github.statuses) == ({}, {})
     (answer,) = github.comments
     assert f"`{HEAD}` is not what it is at now" in answer["body"]
     assert f"/ldos {NEWER}" in answer["body"]
@@ -274,87 +274,87 @@ def test_a_push_between_reading_and_the_comment(github, opened, decide):
 @pytest.mark.parametrize(
     "body", ["/ldos", "/ldos main", f"/ldos {HEAD[:12]}", f"/ldos {HEAD} base=main", "/ldos\thelp"]
 )
-def test_a_word_without_a_commit_is_answered_with_the_line_to_paste(github, opened, decide, body):
-    _, told = decide("issue_comment", comment(opened(fork=True), body))
-    assert (told, github.statuses) == ({}, {})
+def test_comment_without_a_commit_is_answered_with_the_line_to_paste(github, opened, decide, body):
+    _, outputs = decide("issue_comment", comment(opened(fork=True), body))
+    assert (outputs, github.statuses) == ({}, {})
     assert [each["body"].endswith(f"\n/ldos {HEAD}\n```") for each in github.comments] == [True]
 
 
 @pytest.mark.parametrize("action", ["edited", "deleted"])
 def test_a_comment_that_is_not_new_does_nothing(github, opened, decide, action):
     """Whoever may write to the repository may edit what a maintainer wrote."""
-    said, told = decide("issue_comment", comment(opened(fork=True), f"/ldos {HEAD}", action=action))
-    assert said.startswith("nothing to do")
-    assert (told, github.statuses, github.comments) == ({}, {}, [])
+    printed, outputs = decide("issue_comment", comment(opened(fork=True), f"/ldos {HEAD}", action=action))
+    assert printed.startswith("nothing to do")
+    assert (outputs, github.statuses, github.comments) == ({}, {}, [])
 
 
 @pytest.mark.parametrize("body", [f"/ldos {HEAD}", "/ldos"])
-def test_a_strangers_word_does_nothing(github, opened, decide, body):
-    said, told = decide("issue_comment", comment(opened(fork=True), body, sender=STRANGER))
-    assert said == "nothing to do: 'stranger' is not on the allow-list\n"
-    assert (told, github.statuses, github.comments) == ({}, {}, [])
+def test_other_users_comment_does_nothing(github, opened, decide, body):
+    printed, outputs = decide("issue_comment", comment(opened(fork=True), body, sender=STRANGER))
+    assert printed == "nothing to do: 'stranger' is not on the allow-list\n"
+    assert (outputs, github.statuses, github.comments) == ({}, {}, [])
 
 
-def test_a_sender_who_left_the_list(github, opened, decide):
-    _, told = decide("issue_comment", comment(opened(), f"/ldos {HEAD}"), maintainers='["another"]')
-    assert (told, github.statuses) == ({}, {})
+def test_former_maintainer_is_refused(github, opened, decide):
+    _, outputs = decide("issue_comment", comment(opened(), f"/ldos {HEAD}"), maintainers='["another"]')
+    assert (outputs, github.statuses) == ({}, {})
 
 
-def test_a_word_below_an_issue(github, opened, decide):
+def test_comment_on_an_issue(github, opened, decide):
     payload = comment(opened(), f"/ldos {HEAD}")
     del payload["issue"]["pull_request"]
-    said, _ = decide("issue_comment", payload)
-    assert said == "nothing to do: an issue has no commit\n"
+    printed, _ = decide("issue_comment", payload)
+    assert printed == "nothing to do: an issue has no commit\n"
 
 
-def test_a_word_on_a_pull_request_that_is_closed(github, opened, decide):
+def test_comment_on_a_closed_pull_request(github, opened, decide):
     found = opened(fork=True)
     found["state"] = "closed"
-    _, told = decide("issue_comment", comment(found, f"/ldos {HEAD}"))
-    assert (told, github.statuses) == ({}, {})
+    _, outputs = decide("issue_comment", comment(found, f"/ldos {HEAD}"))
+    assert (outputs, github.statuses) == ({}, {})
     assert "is closed" in github.comments[0]["body"]
 
 
 @pytest.mark.parametrize(
     ("base", "commit"), [("", "main"), ("main", "main"), ("v1", "v1"), (BASE, BASE), ("a/b", "a/b")]
 )
-def test_a_start_by_hand(github, decide, base, commit):
+def test_manual_start(github, decide, base, commit):
     github.revisions.update({"main": FORKED_AT, "v1": FORKED_AT, BASE: FORKED_AT, "a/b": FORKED_AT})
-    _, told = decide("workflow_dispatch", by_hand(HEAD, base=base, stack="both"))
-    assert told == {**MEASURED, "pull-request": "0", "stack": "both"}
+    _, outputs = decide("workflow_dispatch", by_hand(HEAD, base=base, stack="both"))
+    assert outputs == {**MEASURED, "pull-request": "0", "stack": "both"}
     assert f"GET /repos/arm-makers/arm/commits/{commit.replace('/', '%2F')}" in github.asked
 
 
 @pytest.mark.parametrize(
     ("commit", "base"), [("main", "main"), (HEAD[:7], "main"), (HEAD, "a..b"), (HEAD, "-x"), (HEAD, "~")]
 )
-def test_a_start_by_hand_of_what_is_no_commit(github, decide, commit, base):
+def test_manual_start_without_a_commit(github, decide, commit, base):
     decide("workflow_dispatch", by_hand(commit, base=base), status=1)
     assert github.statuses == {}
 
 
 @pytest.mark.parametrize("event", ["pull_request", "push", "workflow_run", "schedule", ""])
-def test_no_other_event_asks_for_anything(opened, decide, event):
-    said, told = decide(event, pull_request("opened", opened()), status=1)
-    assert "asks for nothing" in said
-    assert told == {}
+def test_other_events_request_nothing(opened, decide, event):
+    printed, outputs = decide(event, pull_request("opened", opened()), status=1)
+    assert "asks for nothing" in printed
+    assert outputs == {}
 
 
-def test_a_branch_named_like_a_command_is_no_part_of_any(github, opened, decide):
+def test_branch_named_like_a_command_is_not_executed(github, opened, decide):
     found = opened()
     found["head"]["ref"] = found["base"]["ref"] = "$(touch owned)\n::set-output::"
-    _, told = decide("pull_request_target", pull_request("opened", found))
-    assert told == MEASURED
+    _, outputs = decide("pull_request_target", pull_request("opened", found))
+    assert outputs == MEASURED
 
 
 @pytest.mark.parametrize("body", VALID, ids=range(len(VALID)))
-def test_a_word_is_read_as_the_machine_reads_it(module_of, body):
+def test_comment_is_parsed_as_on_the_machine(module_of, body):
     commit, options = VALID[body]
     word = module_of("word").parse_word(body)
     assert (word.commit, word.options) == (commit, options)
 
 
 @pytest.mark.parametrize("body", INVALID, ids=range(len(INVALID)))
-def test_what_is_no_word_for_the_machine_is_none_here(module_of, body):
+def test_comment_refused_by_the_machine_is_refused(module_of, body):
     with pytest.raises(module_of("github_api").Failed):
         module_of("word").parse_word(body)

@@ -1,4 +1,4 @@
-"""``.ci/results/check_baselines.py``: what machines recorded is read whole, written again, and shown beside what was."""
+"""``.ci/results/check_baselines.py``: machines' records are read whole, written again, and shown next to the old ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def recorded(seed: int = 1, **changes) -> TrialSet:
 
 
 def leave(received: Path, trials: TrialSet, label: str = LABEL) -> Path:
-    """What a machine leaves."""
+    """Writes the artifact of a machine."""
     leave_own(received, "baselines")
     file = BaselineKey.of(trials).file(received / f"baselines-{label}")
     write_atomically(file, encode_trials(trials))
@@ -69,7 +69,7 @@ def proposed(project: Path) -> list[str]:
     return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
 
 
-def test_what_is_new(check, received, project):
+def test_new_baselines(check, received, project):
     trials = recorded()
     leave(received, trials)
     done = check()
@@ -83,7 +83,7 @@ def test_what_is_new(check, received, project):
     assert text.count("<!--") == 1
 
 
-def test_old_beside_new(check, received, project):
+def test_old_and_new_baselines(check, received, project):
     """A regression between the two is what a maintainer has to see."""
     old = recorded(2, commit="0123456789ab")
     write_atomically(BaselineKey.of(old).file(project / "baselines"), encode_trials(old))
@@ -98,7 +98,7 @@ def test_old_beside_new(check, received, project):
     assert len(text) < 65_536
 
 
-def test_an_old_one_that_cannot_be_read_keeps_no_new_one_away(check, received, project):
+def test_unreadable_old_baseline_does_not_block_a_new_one(check, received, project):
     file = leave(received, recorded())
     place = project / "baselines" / file.relative_to(received / f"baselines-{LABEL}")
     write_atomically(place, '{"kind": "pytest-ldos trials", "schema": 99}')
@@ -108,7 +108,7 @@ def test_an_old_one_that_cannot_be_read_keeps_no_new_one_away(check, received, p
     assert "schema version 99" in text
 
 
-def test_several_classes_are_one_text(check, received, project):
+def test_several_classes_are_proposed_together(check, received, project):
     other = dataclasses.replace(FINGERPRINT, cpu_model="Other CPU")
     leave(received, recorded(), "ldos-lab-a")
     leave(received, recorded(2, fingerprint=other), "ldos-lab-b")
@@ -120,7 +120,7 @@ def test_several_classes_are_one_text(check, received, project):
 
 
 def on_another_machine(trials: TrialSet) -> TrialSet:
-    """Of the same class; goals have random names."""
+    """Baselines of the same class; goals have random names."""
     renamed = tuple(dataclasses.replace(each, goal_id=f"{each.index + 1000:032x}") for each in trials.motions)
     return dataclasses.replace(
         trials, trials=renamed, fingerprint=dataclasses.replace(FINGERPRINT, hostname="lab-2", kernel="6.2")
@@ -138,14 +138,14 @@ def test_machines_of_one_class_share_a_baseline(check, received, project):
     assert "ldos-lab-a and ldos-lab-b are of one host class, and have one baseline." in text
 
 
-def test_the_same_from_two_machines_is_none_of_either(check, received, project):
+def test_duplicate_from_two_machines_is_refused(check, received, project):
     leave(received, recorded(1), "ldos-lab-a")
     leave(received, recorded(1), "ldos-lab-b")
     assert "the same trials are given twice" in check().stderr
     assert not (project / "proposal").exists()
 
 
-def test_it_fits_what_proposes_it(check, received, project, run_program, github):
+def test_output_is_accepted_by_the_proposing_step(check, received, project, run_program, github):
     """From the machines' files to the branch."""
     github.git.start("main", {"README.md": b"read me"})
     leave(received, recorded())
@@ -172,7 +172,7 @@ def test_it_fits_what_proposes_it(check, received, project, run_program, github)
         ({"distortion": "strace slows"}, "was watched"),
     ],
 )
-def test_what_becomes_no_baseline(check, received, project, changes, reason):
+def test_unsuitable_runs_become_no_baseline(check, received, project, changes, reason):
     leave(received, recorded())
     leave(received, recorded(2, name="cpu_load", **changes))
     done = check()
@@ -181,7 +181,7 @@ def test_what_becomes_no_baseline(check, received, project, changes, reason):
     assert not (project / "proposal").exists()
 
 
-def test_a_file_where_another_belongs(check, received, project):
+def test_misplaced_file_is_refused(check, received, project):
     """One could be taken for another scenario's, or another machine's."""
     file = leave(received, recorded())
     file.rename(file.with_name("cpu_load.json"))
@@ -194,8 +194,8 @@ def test_a_file_where_another_belongs(check, received, project):
     ["../../../evil", "a/b", "x y", "<img>", "$(touch owned)", ".hidden", "a.pinned", "é", "x" * 300, "\n::error::x"],
 )
 @pytest.mark.parametrize("where", ["scenario", "cpu"])
-def test_names_that_were_chosen_to_do_harm(check, received, project, name, where):
-    """What the record says of itself, in a file of a good name."""
+def test_hostile_names_are_refused(check, received, project, name, where):
+    """Invalid content of a record in a file with a valid name."""
     good = recorded()
     file = leave(received, good)
     document = json.loads(encode_trials(good))
@@ -211,7 +211,7 @@ def test_names_that_were_chosen_to_do_harm(check, received, project, name, where
     assert not (project / "owned").exists()
 
 
-def test_what_a_record_says_is_no_command_to_the_log(check, received):
+def test_text_of_a_record_is_no_workflow_command(check, received):
     file = leave(received, recorded())
     document = json.loads(file.read_text("utf-8"))
     document["metrics"][0]["better"] = "\n::error::x##[error]x"
@@ -223,12 +223,12 @@ def test_what_a_record_says_is_no_command_to_the_log(check, received):
     assert "##[" not in done.stderr
 
 
-def test_messages_that_were_chosen_to_do_harm_are_shown_as_they_are(check, received, project):
+def test_hostile_messages_are_shown_literally(check, received, project):
     """By whoever wrote the stack that was measured; people read them on GitHub."""
     evil = "no way\n\n# Approved by @maintainer\n[![ok](https://evil.example/x.png)](https://evil.example)<img src=x>"
     trials = recorded(failures=3)
-    told = tuple(dataclasses.replace(each, message=evil if each.message else "") for each in trials.trials)
-    leave(received, dataclasses.replace(trials, trials=told, stack=evil, recorder=evil))
+    reported = tuple(dataclasses.replace(each, message=evil if each.message else "") for each in trials.trials)
+    leave(received, dataclasses.replace(trials, trials=reported, stack=evil, recorder=evil))
     assert check().returncode == 0
     text = (project / "proposal/pull_request.md").read_text("utf-8")
     assert "evil" in text
@@ -241,7 +241,7 @@ def test_messages_that_were_chosen_to_do_harm_are_shown_as_they_are(check, recei
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"{}", b'{"kind": "pytest-ldos trials"}', b"null"]
 )
-def test_what_is_no_record(check, received, project, content):
+def test_invalid_records_are_refused(check, received, project, content):
     leave(received, recorded()).write_bytes(content)
     done = check()
     assert done.returncode == 1
@@ -272,7 +272,7 @@ def test_a_record_of_wrong_types(check, received, project, field, value):
         f"baselines-{LABEL}/a.sh",
     ],
 )
-def test_files_that_are_none_of_a_baseline(check, received, project, path):
+def test_files_outside_a_baseline_are_refused(check, received, project, path):
     leave(received, recorded())
     write_atomically(received / path, "{}")
     assert "belongs to nothing that is taken" in check().stderr
@@ -286,7 +286,7 @@ def test_links_are_not_followed(check, received, project, tmp_path):
     assert "neither file nor folder" in check().stderr
 
 
-def test_too_much(check, received, project, module_of, monkeypatch):
+def test_too_many_files_are_refused(check, received, project, module_of, monkeypatch):
     leave(received, recorded())
     monkeypatch.setattr(module_of("check_baselines"), "_LARGEST", 1000)
     assert check().stderr == "check_baselines: the files are too large\n"
@@ -296,5 +296,5 @@ def test_nothing_was_recorded(check, project):
     assert check().stderr == "check_baselines: no machine left an artifact baselines-LABEL\n"
 
 
-def test_a_commit_that_is_none(check):
+def test_invalid_commit_is_refused(check):
     assert check("main").returncode == 2

@@ -33,7 +33,7 @@ def check(tmp_path) -> Callable[..., tuple[int, str]]:
 @pytest.mark.parametrize(
     "changelog", ["## [Unreleased]", "## [1.2.0] - 2026-11-22", "## [Unreleased]\n\n## [1.1.0] - 2026-01-01"]
 )
-def test_what_agrees_without_a_tag(check, changelog):
+def test_matching_versions_without_a_tag(check, changelog):
     assert check(changelog) == (0, "")
 
 
@@ -58,17 +58,17 @@ def test_a_release(check):
         ("## [1.2.0] - 2026-11-22", "$(id)\n", "1.2.0", r"tag '\$\(id\)\\n' is not the version's"),
     ],
 )
-def test_what_does_not_agree(check, changelog, tag, number, says):
-    status, said = check(changelog, *([tag] if tag else []), number=number)
+def test_mismatches_are_refused(check, changelog, tag, number, says):
+    status, printed = check(changelog, *([tag] if tag else []), number=number)
     assert status == 1
-    assert re.search(says, said), said
+    assert re.search(says, printed), printed
 
 
-def test_a_release_says_where_its_sources_are(check):
+def test_release_names_its_sources(check):
     without = URLS.replace("Source", "Home")
-    assert check("## [1.2.0] - 2026-11-22", urls=without) == (0, ""), "before a release nobody knows"
-    status, said = check("## [1.2.0] - 2026-11-22", "v1.2.0", urls=without)
-    assert (status, said) == (
+    assert check("## [1.2.0] - 2026-11-22", urls=without) == (0, ""), "not needed before a release"
+    status, printed = check("## [1.2.0] - 2026-11-22", "v1.2.0", urls=without)
+    assert (status, printed) == (
         1,
         "check_release: pyproject.toml: [project.urls] lacks Source: write the repository's addresses\n",
     )

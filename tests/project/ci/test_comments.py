@@ -52,7 +52,7 @@ def test_as_a_program(github):
     assert github.body_of(100) == REPORT.read_text("utf-8")
 
 
-def test_the_next_ones_are_written_over_it(github, post):
+def test_later_reports_update_the_comment(github, post):
     for _ in range(3):
         assert post().returncode == 0
     done = post(file=FOLDER / "harmless.comment.md")
@@ -61,7 +61,7 @@ def test_the_next_ones_are_written_over_it(github, post):
     assert github.body_of(100) == (FOLDER / "harmless.comment.md").read_text("utf-8")
 
 
-def test_what_others_wrote_stays(github, post):
+def test_foreign_comments_are_kept(github, post):
     """Anybody can write the mark, and quote it."""
     others = [
         github.add(f"{MARK}\nstolen", "stranger"),
@@ -77,7 +77,7 @@ def test_what_others_wrote_stays(github, post):
     assert len(github.comments) == len(others) + 1
 
 
-def test_ours_is_found_on_a_later_page(github, post):
+def test_own_comment_is_found_on_a_later_page(github, post):
     for number in range(250):
         github.add(f"comment {number}", "talker")
     ours = github.add(f"{MARK}\nold", BOT)
@@ -96,7 +96,7 @@ def test_pages_that_are_just_full(github, post, count):
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422])
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
-def test_what_github_refuses_is_an_error(github, post, method, status):
+def test_refusal_by_github_is_an_error(github, post, method, status):
     if method == "PATCH":
         github.add(f"{MARK}\nold", BOT)
     github.failures[method] = status
@@ -116,7 +116,7 @@ BUSY = [
 
 
 @pytest.mark.parametrize(("status", "headers"), BUSY)
-def test_github_in_trouble_is_asked_again(github, post, status, headers):
+def test_temporary_github_failure_is_retried(github, post, status, headers):
     github.headers = headers
     github.failures["GET"] = [status, status, status]
     assert post().returncode == 0
@@ -124,7 +124,7 @@ def test_github_in_trouble_is_asked_again(github, post, status, headers):
 
 
 @pytest.mark.parametrize(("status", "headers"), BUSY)
-def test_github_in_lasting_trouble_is_an_error(github, post, status, headers):
+def test_lasting_github_failure_is_an_error(github, post, status, headers):
     github.headers = headers
     github.failures["GET"] = status
     done = post()
@@ -133,7 +133,7 @@ def test_github_in_lasting_trouble_is_an_error(github, post, status, headers):
     assert len(github.asked) == 4
 
 
-def test_how_long_github_wants_to_be_left_alone(github, post, module_of, monkeypatch):
+def test_githubs_retry_delay_is_respected(github, post, module_of, monkeypatch):
     """Never for longer than a job can wait."""
     waited = []
     monkeypatch.setattr(module_of("github_api").time, "sleep", waited.append)
@@ -144,7 +144,7 @@ def test_how_long_github_wants_to_be_left_alone(github, post, module_of, monkeyp
     assert waited == [7.0, 120.0, 0.0]
 
 
-def test_a_token_without_a_right_is_told_which(github, post):
+def test_missing_right_of_a_token_is_named(github, post):
     github.headers = {"X-Accepted-GitHub-Permissions": "issues=write; pull_requests=write"}
     github.failures["POST"] = 403
     done = post()
@@ -152,7 +152,7 @@ def test_a_token_without_a_right_is_told_which(github, post):
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"{}", b'["x"]', b"null", b"\xff", b"[" * 100_000])
-def test_an_answer_that_is_none(github, post, answer):
+def test_invalid_response_is_an_error(github, post, answer):
     github.failures["GET"] = answer
     done = post()
     assert done.returncode == 1
@@ -160,7 +160,7 @@ def test_an_answer_that_is_none(github, post, answer):
     assert "Traceback" not in done.stderr
 
 
-def test_a_token_goes_nowhere_else(github, post):
+def test_token_is_sent_only_to_github(github, post):
     github.failures["GET"] = 302
     done = post()
     assert done.returncode == 1
@@ -168,7 +168,7 @@ def test_a_token_goes_nowhere_else(github, post):
     assert TOKEN not in done.stdout + done.stderr
 
 
-def test_nobody_answers(post):
+def test_unreachable_server_is_an_error(post):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         done = post(GITHUB_API_URL=f"http://127.0.0.1:{unused.getsockname()[1]}")
@@ -186,7 +186,7 @@ def test_nobody_answers(post):
         ("GITHUB_API_URL", "file:///etc/passwd"),
     ],
 )
-def test_surroundings_that_are_wrong(github, post, name, value):
+def test_invalid_environment_is_refused(github, post, name, value):
     done = post(**{name: value})
     assert done.returncode == 1
     assert name in done.stderr
@@ -204,7 +204,7 @@ def test_surroundings_that_are_wrong(github, post, name, value):
         f"{MARK}\n".encode() + b"x" * 65_536,
     ],
 )
-def test_a_file_that_is_no_report(github, post, tmp_path, content):
+def test_file_that_is_not_a_report(github, post, tmp_path, content):
     file = tmp_path / "comment.md"
     file.write_bytes(content)
     assert post(file=file).returncode == 1
@@ -215,7 +215,7 @@ def test_a_file_that_is_no_report(github, post, tmp_path, content):
     "arguments",
     [(), ("--pull-request", "0"), ("--pull-request", "../1"), ("--commit", "main"), ("--commit", SHA.upper())],
 )
-def test_a_call_that_is_wrong(github, post, arguments):
+def test_invalid_call_is_refused(github, post, arguments):
     assert post("--author", BOT, *arguments).returncode == 2
     assert github.asked == []
 
@@ -243,7 +243,7 @@ def test_a_commit_of_no_pull_request(github, post):
     assert github.comments == []
 
 
-def test_an_answer_without_end(github, post, module_of, monkeypatch):
+def test_endless_response_is_refused(github, post, module_of, monkeypatch):
     github.add("x" * 1000, "talker")
     monkeypatch.setattr(module_of("github_api"), "_LARGEST_ANSWER", 1000)
     done = post()

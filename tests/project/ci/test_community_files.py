@@ -1,4 +1,4 @@
-"""What a repository tells strangers: issue forms and the citation."""
+"""The repository's issue forms and citation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMS = sorted(each for each in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") 
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_forms_have_what_github_asks_for(form):
+def test_forms_have_the_fields_github_requires(form):
     text = yaml.safe_load(form.read_text("utf-8"))
     assert text.keys() >= {"name", "description", "body"}
     fields = [each for each in text["body"] if each["type"] != "markdown"]
@@ -28,7 +28,7 @@ def test_the_form_for_verdicts_offers_all_of_them():
     assert set(form["body"][0]["attributes"]["options"]) == {str(each) for each in Verdict} - {"not_judged", "shown"}
 
 
-def test_the_citation_has_what_its_format_asks_for():
+def test_citation_has_the_required_fields():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["cff-version"] == "1.2.0"
     assert citation.keys() >= {"title", "message", "authors", "license"}

@@ -23,12 +23,12 @@ def lines_of(word: str) -> list[str]:
     return [line.removeprefix(f"{word} ") for line in LINES if line.startswith(f"{word} ")]
 
 
-def test_it_is_of_the_default_distribution():
+def test_container_has_the_default_distribution():
     assert lines_of("ARG") == [f"DISTRO={DEFAULT.name}"]
     assert lines_of("FROM") == ["ros:${DISTRO} AS tools", "tools AS measure"]
 
 
-def test_what_it_copies_is_here():
+def test_copied_files_exist():
     scripts, whole = lines_of("COPY")
     *names, place = scripts.split()
     assert all((ROOT / name).is_file() for name in names)
@@ -37,14 +37,14 @@ def test_what_it_copies_is_here():
     assert script == f"{place}{Path(names[0]).name}"
 
 
-def test_what_is_made_again_inside_is_not_copied():
+def test_build_products_are_not_copied():
     left_out = (FOLDER / "Dockerfile.dockerignore").read_text("utf-8").split()
     made = {name.strip("/") for name in (ROOT / ".gitignore").read_text("utf-8").split()}
     assert set(left_out) <= made
     assert ".git" not in left_out, "a record names its commit"
 
 
-def test_an_ordinary_user_runs_a_target_that_there_is():
+def test_ordinary_user_runs_an_existing_target():
     (user,) = lines_of("USER")
     assert user != "root"
     assert any(f"useradd --create-home --shell /bin/bash {user}" in line for line in lines_of("RUN"))

@@ -57,14 +57,14 @@ def test_without_an_address_files_are_named():
         link_files("[the lab](../../lab/NONE)", page=page, root=ROOT, address="")
 
 
-def test_what_the_theme_leaves_out_is_added_once():
+def test_missing_accessibility_attributes_are_added_once():
     page = '<aside class="toc-drawer"></aside><pre>x</pre>'
     better = '<aside class="toc-drawer" aria-label="This page"></aside><pre tabindex="0">x</pre>'
     assert make_accessible(page) == better
     assert make_accessible(better) == better
 
 
-def test_what_nobody_sees_is_taken_away():
+def test_empty_symbols_and_indentation_are_removed():
     page = '<symbol id="a"><svg/></symbol>\n   <symbol id="b">x</symbol>\n\n  <use href="#b"></use><pre>\n  as it\n   stands</pre>'
     small = '\n<symbol id="b">x</symbol>\n<use href="#b"></use><pre>\n  as it\n   stands</pre>'
     assert make_smaller(page) == small

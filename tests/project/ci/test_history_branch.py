@@ -1,4 +1,4 @@
-"""The history's branch: read whole, written whole, never over one that nobody read; and starts of workflows."""
+"""The history's branch: read whole, written whole, never over a newer one; and starts of workflows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def history(tmp_path) -> Path:
     return tmp_path / "history"
 
 
-def test_there_is_none_yet(github, run_program, history):
+def test_first_history_is_created(github, run_program, history):
     done = run_program("fetch-history", history, *WHERE)
     assert (done.returncode, done.stdout) == (0, "0 files of no history yet\n")
     assert (history / "made-from").read_text("utf-8") == "\n"
@@ -33,7 +33,7 @@ def test_there_is_none_yet(github, run_program, history):
     assert github.git.files("ldos-history") == {f"{SERIES}/merged-runs.parquet": ROWS}
 
 
-def test_the_next_one_takes_its_place_and_has_no_past(github, run_program, history):
+def test_next_history_replaces_it_without_a_parent(github, run_program, history):
     start = github.git.start("ldos-history", {f"{SERIES}/a.parquet": ROWS, f"{SERIES}/pin.json": b"{}"})
     assert run_program("fetch-history", history, *WHERE).stdout == f"2 files of {start}\n"
     assert (history / f"rows/{SERIES}/a.parquet").read_bytes() == ROWS
@@ -48,7 +48,7 @@ def test_the_next_one_takes_its_place_and_has_no_past(github, run_program, histo
     assert github.git.forced == ["ldos-history"]
 
 
-def test_one_that_was_kept_meanwhile_is_not_written_over(github, run_program, history):
+def test_history_stored_meanwhile_is_not_overwritten(github, run_program, history):
     run_program("fetch-history", history, *WHERE)
     write(history, f"rows/{SERIES}/merged-runs.parquet", ROWS)
     other = github.git.start("ldos-history", {f"{SERIES}/other.parquet": ROWS})
@@ -58,7 +58,7 @@ def test_one_that_was_kept_meanwhile_is_not_written_over(github, run_program, hi
     assert github.git.branches["ldos-history"] == other
 
 
-def test_one_that_was_deleted_is_begun_again(github, run_program, history, tmp_path):
+def test_deleted_history_is_restarted(github, run_program, history, tmp_path):
     """Not by the run that had read it: somebody may be putting it back."""
     start = github.git.start("ldos-history", {f"{SERIES}/a.parquet": ROWS})
     run_program("fetch-history", history, *WHERE)
@@ -87,7 +87,7 @@ def test_other_files_of_the_branch_are_not_read(github, run_program, history):
 
 
 @pytest.mark.parametrize("mode", ["120000", "100755", "160000", "040000"])
-def test_what_is_no_plain_file_is_not_read(github, run_program, history, mode):
+def test_special_files_are_not_read(github, run_program, history, mode):
     start = github.git.start("ldos-history", {f"{SERIES}/a.parquet": ROWS, f"{SERIES}/b.parquet": b"/etc/passwd"})
     tree = github.git.trees[github.git.commits[start]["tree"]]
     tree[f"{SERIES}/b.parquet"] = (mode, tree[f"{SERIES}/b.parquet"][1])
@@ -115,7 +115,7 @@ def test_a_branch_that_is_too_large(github, run_program, history, module_of, mon
         ("made-from", b"\xff"),
     ],
 )
-def test_what_is_no_history_is_not_kept(github, run_program, history, path, content):
+def test_other_files_are_not_stored(github, run_program, history, path, content):
     write(history, "made-from", b"\n")
     write(history, f"rows/{SERIES}/merged-runs.parquet", ROWS)
     write(history, path, content)
@@ -134,7 +134,7 @@ def test_a_link_is_not_kept(github, run_program, history, tmp_path):
 @pytest.mark.parametrize(
     "answer", [b'{"encoding": "utf-8", "content": "x"}', b'{"encoding": "base64", "content": "?"}', b"[]"]
 )
-def test_an_answer_that_is_no_file(github, run_program, history, answer):
+def test_response_without_a_file(github, run_program, history, answer):
     github.git.start("ldos-history", {f"{SERIES}/a.parquet": ROWS})
     github.failures["GET git/blobs"] = answer
     done = run_program("fetch-history", history, *WHERE)
@@ -157,7 +157,7 @@ def test_a_workflow_is_started_for_a_commit(github, run_program):
         ("explore.yml", "--repository", "../x", "--commit", SHA, "--ref", "main"),
     ],
 )
-def test_a_start_that_is_wrong(github, run_program, arguments):
+def test_invalid_start_is_refused(github, run_program, arguments):
     assert run_program("start", *arguments).returncode == 2
     assert github.asked == []
 

@@ -32,11 +32,11 @@ def pair(*, factor: float = 1.0, scenario: str = "baseline", **changes) -> tuple
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """What machines have left, and the project."""
+    """The artifacts of machines, and the project."""
 
     folder: Path
 
-    def leave(self, *pairs: tuple[TrialSet, TrialSet], label: str = LAB, said: Verdict = Verdict.PASSED) -> Path:
+    def leave(self, *pairs: tuple[TrialSet, TrialSet], label: str = LAB, reported: Verdict = Verdict.PASSED) -> Path:
         """Leaves trials and a result; returns the folder of the trials."""
         for kind in ("trials", "result"):
             leave_own(self.folder / "received", kind)
@@ -44,7 +44,7 @@ class Place:
         for number, (head, base) in enumerate(pairs, 1):
             write_atomically(trials / f"run-{number}" / head.scenario / "trials.json", encode_trials(head))
             write_atomically(trials / f"run-{number}" / head.scenario / "base" / "trials.json", encode_trials(base))
-        self.say(said, label)
+        self.say(reported, label)
         return trials
 
     def say(self, verdict: Verdict | None, label: str = LAB) -> None:
@@ -87,22 +87,22 @@ def test_equal_versions(place, judge):
     assert judge() == {LAB: ("success", "passed")}
 
 
-def test_a_regression_that_the_machine_says_nothing_of(place, judge):
+def test_regression_not_reported_by_the_machine(place, judge):
     """Its script, plugin or gate was replaced by one that ends well."""
     place.leave(pair(factor=1.5))
     assert judge() == {LAB: ("failure", "regressed: baseline")}
 
 
-@pytest.mark.parametrize("said", [Verdict.INFRA, Verdict.INVALID, Verdict.REGRESSED, Verdict.INCONCLUSIVE])
-def test_what_the_machine_alone_knows(place, judge, said):
-    """Of the two verdicts the worse one counts."""
-    place.leave(pair(), said=said)
+@pytest.mark.parametrize("reported", [Verdict.INFRA, Verdict.INVALID, Verdict.REGRESSED, Verdict.INCONCLUSIVE])
+def test_worse_verdict_of_the_machine_counts(place, judge, reported):
+    """The worse of the two verdicts counts."""
+    place.leave(pair(), reported=reported)
     ((state, text),) = judge().values()
-    assert state == ("failure" if said is Verdict.REGRESSED else "error")
-    assert text == f"{said.word}, says the machine"
+    assert state == ("failure" if reported is Verdict.REGRESSED else "error")
+    assert text == f"{reported.word}, says the machine"
 
 
-def test_a_scenario_that_left_no_trials(place, judge):
+def test_scenario_without_trials(place, judge):
     place.leave(pair())
     assert judge("baseline cpu_load msg_load") == {LAB: ("error", "ldos-lab left no trials of cpu_load, msg_load")}
 
@@ -121,13 +121,13 @@ def test_each_scenario_counts(place, judge):
     assert judge("baseline cpu_load") == {LAB: ("failure", "regressed: cpu_load")}
 
 
-def test_a_machine_that_left_nothing(place, judge):
+def test_machine_without_results(place, judge):
     place.leave(pair(), label="ldos-lab-a")
     found = judge(labels=("ldos-lab-a", "ldos-lab-b"))
     assert found == {"ldos-lab-a": ("success", "passed"), "ldos-lab-b": ("error", "ldos-lab-b left no trials")}
 
 
-def test_no_machine_left_anything(place, judge):
+def test_no_machine_has_results(place, judge):
     (place.folder / "received").mkdir()
     assert judge() == {LAB: ("error", "ldos-lab left no trials")}
 
@@ -168,7 +168,7 @@ def test_trials_that_cannot_be_read(place, judge, content):
     assert text.isprintable()
 
 
-def test_more_than_a_machine_can_leave(place, judge, module_of, monkeypatch):
+def test_too_large_results_are_refused(place, judge, module_of, monkeypatch):
     monkeypatch.setattr(module_of("records"), "LARGEST", 1000)
     place.leave(pair())
     assert judge() == {LAB: ("error", "the files are too large")}
@@ -193,7 +193,7 @@ def test_a_link_in_place_of_trials(place, judge, tmp_path):
     assert judge()[LAB][0] == "error"
 
 
-def test_a_result_that_is_missing_or_judged_nothing(place, judge):
+def test_missing_or_unjudged_result(place, judge):
     place.leave(pair())
     place.say(None)
     assert judge() == {LAB: ("error", "ldos-lab has judged nothing")}
@@ -208,8 +208,8 @@ def test_the_settings_of_the_default_branch_count(place, judge):
     assert judge()[LAB][0] != "failure"
 
 
-def test_what_was_not_decided_is_green_only_where_the_project_says_so(place, judge):
-    place.leave(pair(), said=Verdict.INCONCLUSIVE)
+def test_inconclusive_is_green_only_if_configured(place, judge):
+    place.leave(pair(), reported=Verdict.INCONCLUSIVE)
     assert judge()[LAB][0] == "error"
     (place.folder / "project" / "ldos.toml").write_text("strict = false\n", "utf-8")
     assert judge()[LAB] == ("success", "inconclusive")
@@ -222,6 +222,6 @@ def test_the_base_of_a_merge_group_is_that_of_its_branch(place, judge):
     assert f"was not measured for {OTHER}" in text
 
 
-def test_the_base_of_a_push_is_what_its_trials_agree_on(place, judge):
+def test_pushs_base_needs_agreeing_trials(place, judge):
     place.leave(pair())
     assert judge(base="") == {LAB: ("success", "passed")}

@@ -63,7 +63,7 @@ HOSTILE = [
 ]
 
 
-def test_what_is_no_list_of_labels(module_of):
+def test_invalid_lists_of_labels_are_refused(module_of):
     labels = module_of("labels")
     failed = module_of("github_api").Failed
     for text in HOSTILE:
@@ -71,7 +71,7 @@ def test_what_is_no_list_of_labels(module_of):
             labels.parse_labels(text)
 
 
-def test_no_matrix_is_made_of_it(tmp_path):
+def test_invalid_labels_make_no_matrix(tmp_path):
     output = tmp_path / "output"
     done = host_classes('["ldos-lab\\nevil=1"]', str(output))
     assert done.returncode == 1

@@ -55,7 +55,7 @@ def build(tmp_path) -> Callable[[], subprocess.CompletedProcess[str]]:
         environment = {
             "PATH": f"{programs}:{os.environ['PATH']}",
             "LTTNG_FILES": f"file://{files}",
-            "TOLD": str(tmp_path / "told"),
+            "TOLD": str(tmp_path / "reported"),
             "TMPDIR": str(tmp_path),
         }
         command = ["sh", str(script), str(tmp_path / "prefix")]
@@ -68,14 +68,14 @@ def build(tmp_path) -> Callable[[], subprocess.CompletedProcess[str]]:
 def test_releases_are_built_one_after_the_other(build, tmp_path):
     done = build()
     assert done.returncode == 0, done.stderr
-    told = (tmp_path / "told").read_text("utf-8").splitlines()
-    assert [line.split(" --")[0] for line in told] == [
+    reported = (tmp_path / "reported").read_text("utf-8").splitlines()
+    assert [line.split(" --")[0] for line in reported] == [
         "configured rcu",
         "installed rcu",
         "configured ust",
         "installed ust",
     ]
-    assert f"--prefix={tmp_path / 'prefix'} --libdir={tmp_path / 'prefix'}/lib64" in told[0]
+    assert f"--prefix={tmp_path / 'prefix'} --libdir={tmp_path / 'prefix'}/lib64" in reported[0]
     assert list(tmp_path.glob("tmp.*")) == []
 
 
@@ -85,19 +85,19 @@ def test_a_release_with_another_checksum_is_refused_before_anything_runs(build, 
     done = build()
     assert done.returncode != 0
     assert "ust/ust.tar.bz2: FAILED" in done.stdout + done.stderr
-    assert not (tmp_path / "told").exists()
+    assert not (tmp_path / "reported").exists()
 
 
 @needs_tools
-def test_a_release_that_is_not_there(build, tmp_path):
+def test_missing_release(build, tmp_path):
     (tmp_path / "files/urcu/rcu.tar.bz2").unlink()
     done = build()
     assert done.returncode != 0
-    assert not (tmp_path / "told").exists()
+    assert not (tmp_path / "reported").exists()
 
 
 @pytest.mark.parametrize("absent", ["curl", "bzip2"])
-def test_what_is_needed_and_missing_is_named(tmp_path, absent):
+def test_missing_tools_are_named(tmp_path, absent):
     for name in {"curl", "bzip2"} - {absent}:
         (tmp_path / name).symlink_to("/bin/true")
     command = [shutil.which("sh"), str(SCRIPT), str(tmp_path / "prefix")]
@@ -105,7 +105,7 @@ def test_what_is_needed_and_missing_is_named(tmp_path, absent):
     assert (done.returncode, done.stderr) == (1, f"lttng-ust: {absent} is missing; install it\n")
 
 
-def test_what_is_pinned():
+def test_releases_are_pinned():
     """LTTng-UST 2.13 is the first whose library is liblttng-ust.so.1, as in Debian 12 and Ubuntu 24.04."""
     lines = SUMS.read_text("utf-8").splitlines()
     assert [re.fullmatch(r"[0-9a-f]{64}  ([\w/-]+)-\d+\.\d+\.\d+\.tar\.bz2", line)[1] for line in lines] == [

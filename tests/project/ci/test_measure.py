@@ -108,7 +108,7 @@ def asked(checkout: Path) -> list[str]:
     return (checkout / "asked").read_text("utf-8").splitlines()
 
 
-def test_a_commit_beside_its_base(measure, checkout):
+def test_commit_interleaved_with_its_base(measure, checkout):
     done = measure(GATE_BASE="main~1")
     assert done.returncode == 0, done.stderr
     base = git(checkout, "rev-parse", "HEAD~1").strip()
@@ -127,14 +127,14 @@ def test_a_commit_beside_its_base(measure, checkout):
     assert arguments[-1] == "strict: as on any CI"
 
 
-def test_a_commit_beside_the_stored_baseline(measure, checkout):
+def test_commit_compared_with_the_stored_baseline(measure, checkout):
     assert measure(GATE_SCENARIOS="busy_cell cpu_load+msg_load", GATE_TRIALS="5").returncode == 0
     assert "busy_cell or cpu_load+msg_load" in asked(checkout)
     assert not [each for each in asked(checkout) if "base=" in each]
     assert "--ldos-baselines=baselines" in asked(checkout)
 
 
-def test_a_branch_where_only_a_commit_is_checked_out(measure, checkout, tmp_path):
+def test_branch_with_a_detached_checkout(measure, checkout, tmp_path):
     """As workflows do: there is no branch but those of the origin."""
     git(checkout, "branch", "release/1.0", "HEAD~1")
     git(tmp_path, "clone", "--quiet", str(checkout), "clone")
@@ -145,7 +145,7 @@ def test_a_branch_where_only_a_commit_is_checked_out(measure, checkout, tmp_path
     assert f"--ldos-base={git(checkout, 'rev-parse', 'HEAD~1').strip()}" in asked(clone)
 
 
-def test_a_new_branch_is_held_against_its_parent(measure, checkout):
+def test_new_branch_is_compared_with_its_parent(measure, checkout):
     assert measure(GATE_BASE="0" * 40).returncode == 0
     assert f"--ldos-base={git(checkout, 'rev-parse', 'HEAD~1').strip()}" in asked(checkout)
 
@@ -165,7 +165,7 @@ def test_a_baseline_is_recorded(measure, checkout):
     ]
 
 
-def test_what_was_recorded_before_is_not_recorded_again(measure, checkout):
+def test_existing_baseline_is_not_recorded_again(measure, checkout):
     old = checkout / ".ldos/baselines/embedded/old/baseline.json"
     old.parent.mkdir(parents=True)
     old.write_text("{}", "utf-8")
@@ -177,7 +177,7 @@ def test_what_was_recorded_before_is_not_recorded_again(measure, checkout):
     assert f"were moved to .ldos/{aside.name}" in done.stderr
 
 
-def test_runs_of_before_stay_and_are_no_part_of_it(measure, checkout):
+def test_earlier_runs_are_kept_and_not_packed(measure, checkout):
     old = checkout / ".ldos/runs/0/baseline"
     (old / "trace").mkdir(parents=True)
     (old / "trials.json").write_text("old", "utf-8")
@@ -195,7 +195,7 @@ def packed(checkout: Path) -> dict[str, str]:
     return {file.relative_to(folder).as_posix(): file.read_text("utf-8") for file in found}
 
 
-def test_nothing_that_is_packed_names_a_machine(measure, checkout):
+def test_packed_files_name_no_machine(measure, checkout):
     measure(GATE_RECORD="true")
     page = "https://github.com/arm-makers/arm/actions/runs/1/artifacts/2"
     for _ in range(2):
@@ -211,7 +211,7 @@ def test_nothing_that_is_packed_names_a_machine(measure, checkout):
         }
 
 
-def test_another_job_decides_again_from_what_is_packed(measure, checkout):
+def test_another_job_reaches_the_verdict_from_the_package(measure, checkout):
     """Each stack has a run of its own; the trials of a base that was interleaved lie below head's."""
     for stack in ("embedded", "ros2"):
         folder = ScenarioFolder(checkout / f".ldos/runs/of-{stack}/cpu_load")
@@ -230,17 +230,17 @@ def test_another_job_decides_again_from_what_is_packed(measure, checkout):
         assert [section[each]["commit"] for each in ("head", "base")] == ["head", "base"]
 
 
-def test_of_nothing_nothing_is_packed(measure, checkout):
+def test_without_results_nothing_is_packed(measure, checkout):
     assert measure(checkout, "pack").returncode == 0
     assert packed(checkout) == {}
 
 
-def test_a_call_that_is_none(measure, checkout):
+def test_invalid_call_is_refused(measure, checkout):
     assert measure(checkout, "everything").returncode == 2
     assert not (checkout / "asked").exists()
 
 
-def test_its_settings_are_shown(measure, checkout):
+def test_settings_are_shown(measure, checkout):
     done = measure(checkout, "--help")
     assert done.returncode == 0
     assert {"GATE_COMMIT", "GATE_BASE", "GATE_SCENARIOS", "TRACE_URL"} <= set(done.stdout.split())
@@ -248,8 +248,8 @@ def test_its_settings_are_shown(measure, checkout):
     assert not (checkout / "asked").exists()
 
 
-def test_a_machine_s_folder_cannot_be_a_way_out(measure, checkout):
-    """What was measured can leave links; none is packed."""
+def test_links_in_a_machines_folder_are_not_packed(measure, checkout):
+    """Measured code can leave links; none is packed."""
     measure()
     (checkout / ".ldos/runs/1/linked").symlink_to("/etc")
     (checkout / ".ldos/runs/1/baseline/trials.json").unlink()
@@ -260,7 +260,7 @@ def test_a_machine_s_folder_cannot_be_a_way_out(measure, checkout):
 
 
 @pytest.mark.parametrize("status", [1, 2, 10, 11, 12])
-def test_the_status_is_pytest_s(measure, checkout, status):
+def test_exit_status_is_pytests(measure, checkout, status):
     assert measure(STUB_STATUS=str(status)).returncode == status
     assert (checkout / "results/result.json").exists()
 
@@ -270,7 +270,7 @@ def test_nothing_measured_is_never_green(measure):
     assert (done.returncode, done.stderr.splitlines()[1:]) == (11, ["measure: nothing was measured"])
 
 
-def test_traces_are_exported_and_one_that_is_damaged_spoils_nothing(measure, checkout):
+def test_traces_are_exported_and_a_damaged_one_affects_no_other(measure, checkout):
     assert measure().returncode == 0
     traces = sorted((checkout / "results/traces").iterdir())
     assert [file.read_text("utf-8").strip() for file in traces] == [
@@ -316,7 +316,7 @@ def test_results_of_an_earlier_run_do_not_count(measure, checkout):
         ({"GATE_MAX_TRIALS": "-1"}, "GATE_MAX_TRIALS is no number"),
     ],
 )
-def test_what_is_refused_is_not_measured(measure, checkout, settings, reason):
+def test_refused_request_is_not_measured(measure, checkout, settings, reason):
     done = measure(**settings)
     assert done.returncode == 2
     assert reason in done.stderr
@@ -324,7 +324,7 @@ def test_what_is_refused_is_not_measured(measure, checkout, settings, reason):
     assert not (checkout / "owned").exists()
 
 
-def test_what_a_comment_is_made_of(measure, checkout):
+def test_result_for_the_comment_is_written(measure, checkout):
     """The result is where the workflow takes it from."""
     assert measure().returncode == 0
     assert json.loads((checkout / "results/result.json").read_text("utf-8")) == {}
@@ -371,13 +371,13 @@ def test_a_machine_with_ros_measures_it_built_and_sourced(measure, checkout, dis
     assert (checkout / "results/traces/1.pftrace").exists()
 
 
-def test_a_ros_that_is_sourced_stays_as_it_is(measure, checkout):
+def test_sourced_ros_is_unchanged(measure, checkout):
     leave(checkout, "opt/ros/jazzy/setup.sh", "exit 9")
     assert measure(**SOURCED).returncode == 0
     assert (stack(checkout), made_by(checkout)[0]) == ("ros2", ".venv-ros2/bin/python")
 
 
-def test_a_ros_that_is_named_and_not_sourced_is_none(measure, checkout):
+def test_named_but_not_sourced_ros_is_not_used(measure, checkout):
     """As in ROS's container images."""
     assert measure(ROS_DISTRO="jazzy").returncode == 0
     assert stack(checkout) == "embedded"
@@ -395,13 +395,13 @@ def test_a_ros_that_is_named_and_not_sourced_is_none(measure, checkout):
         ("ldos.toml", '\ufeff[stack]\nkind = "embedded"\n', "embedded"),
     ],
 )
-def test_the_settings_of_the_repository_say_more_than_the_machine(measure, checkout, file, text, chosen):
+def test_repository_settings_have_precedence_over_the_machine(measure, checkout, file, text, chosen):
     (checkout / file).write_text(text, "utf-8")
     assert measure(**SOURCED).returncode == 0
     assert stack(checkout) == chosen
 
 
-def test_a_launch_file_of_one_s_own_is_ros_s(measure, checkout):
+def test_own_launch_file_selects_ros(measure, checkout):
     """So that it is never the embedded stack that is measured in its place."""
     (checkout / "pyproject.toml").write_text('[tool.ldos.stack]\nlaunch_file = "arm.launch.py"\n', "utf-8")
     measure()
@@ -415,7 +415,7 @@ def test_settings_that_cannot_be_read_are_no_choice(measure, checkout):
     assert "[tool.ldos.stack] cannot be read" in done.stderr
 
 
-def test_what_is_asked_for_says_more_than_all_settings(measure, checkout):
+def test_request_has_precedence_over_all_settings(measure, checkout):
     (checkout / "pyproject.toml").write_text('[tool.ldos]\nstack = "ros2"\n', "utf-8")
     assert measure(GATE_STACK="embedded", **SOURCED).returncode == 0
     assert stack(checkout) == "embedded"
@@ -423,7 +423,7 @@ def test_what_is_asked_for_says_more_than_all_settings(measure, checkout):
 
 
 @pytest.mark.parametrize("how", ["asked for", "chosen by the bootstrap"])
-def test_a_ros_that_is_not_there_is_replaced_by_no_other_stack(measure, checkout, how):
+def test_missing_ros_is_not_replaced_by_another_stack(measure, checkout, how):
     """pytest is asked for ROS 2 all the same: it reports what is missing, as infra."""
     if how != "asked for":
         leave(checkout, "etc/ldos-lab/stack", "ros2\n")
@@ -433,7 +433,7 @@ def test_a_ros_that_is_not_there_is_replaced_by_no_other_stack(measure, checkout
     assert "--ldos-build" in asked(checkout)
 
 
-def test_an_environment_that_cannot_be_made_is_infra(measure, checkout):
+def test_failed_environment_is_infra(measure, checkout):
     done = measure(**SOURCED, STUB_NO_PYTHON="1")
     assert (done.returncode, (checkout / "asked").exists()) == (11, False)
     assert "measure: make ros2-setup failed: the ros2 stack cannot be measured\n" in done.stderr
@@ -447,7 +447,7 @@ def test_an_environment_that_cannot_be_made_is_infra(measure, checkout):
         {"GATE_MINUTES": "8", "GATE_RECORD": "true"},
     ],
 )
-def test_what_the_job_has_time_for_is_measured(measure, checkout, settings):
+def test_measurement_fits_the_jobs_time(measure, checkout, settings):
     assert measure(**settings).returncode == 0
     assert (checkout / "asked").exists()
 
@@ -479,17 +479,17 @@ def test_both_stacks_are_measured_each_in_its_environment_and_joined(measure, ch
     ("ros2", "embedded", "status"),
     [(10, 0, 10), (0, 10, 10), (11, 10, 10), (12, 11, 11), (1, 10, 1), (10, 1, 1), (0, 0, 0)],
 )
-def test_of_both_stacks_the_worse_decides(measure, ros2, embedded, status):
+def test_worse_of_both_stacks_decides(measure, ros2, embedded, status):
     assert measure(**BOTH, STUB_STATUSES=f"ros2={ros2} embedded={embedded} ").returncode == status
 
 
-def test_both_without_ros_is_infra_and_the_other_is_measured_all_the_same(measure, checkout):
+def test_both_without_ros_is_infra_and_the_other_is_measured(measure, checkout):
     done = measure(GATE_STACK="both", STUB_STATUSES="ros2=11 ")
     assert done.returncode == 11
     assert lines(checkout / "measured") == ["ros2 no ROS 2", "embedded no ROS 2"]
 
 
-def test_both_where_one_environment_cannot_be_made(measure, checkout):
+def test_both_stacks_with_one_failed_environment(measure, checkout):
     done = measure(**BOTH, STUB_NO_PYTHON="1")
     assert done.returncode == 11
     assert [line.split()[0] for line in lines(checkout / "measured")] == ["embedded"]
@@ -527,7 +527,7 @@ def installed(checkout, measure):
     return run
 
 
-def test_an_environment_with_pytest_ldos_is_all_that_is_needed(installed, checkout):
+def test_environment_with_pytest_ldos_is_sufficient(installed, checkout):
     leave(checkout, "opt/ros/jazzy/setup.sh", ROS_SETUP)
     ours = checkout.parent / "ours.sh"
     ours.write_text("ROS_DISTRO=jazzy-with-ours\n", "utf-8")
@@ -539,7 +539,7 @@ def test_an_environment_with_pytest_ldos_is_all_that_is_needed(installed, checko
     assert (checkout / "results/traces/1.pftrace").exists()
 
 
-def test_results_that_cannot_be_written_are_named(measure, checkout):
+def test_unwritable_results_are_named(measure, checkout):
     assert measure().returncode == 0
     done = subprocess.run(
         ["sh", "-c", "ulimit -f 0; exec sh .ci/measure pack"],
@@ -598,7 +598,7 @@ def test_interrupted_measurement_leaves_no_traceback(checkout):
     assert "Traceback" not in errors
 
 
-def test_packages_that_are_sourced_already_are_not_sourced_again(installed, checkout):
+def test_sourced_packages_are_not_sourced_again(installed, checkout):
     assert installed(**SOURCED).returncode == 0
     assert lines(checkout / "measured") == ["ros2 jazzy"]
 
@@ -657,7 +657,7 @@ def test_the_parent_of_the_commit_that_is_measured(measure, checkout):
     assert versions(checkout) == [f"--ldos-base={first}", f"--ldos-head={second}"]
 
 
-def test_on_ros_the_workspace_is_that_of_the_commit(measure, checkout):
+def test_ros_workspace_is_the_commits(measure, checkout):
     first = git(checkout, "rev-parse", "HEAD~1").strip()
     assert measure(GATE_COMMIT=first, **SOURCED).returncode == 0
     assert versions(checkout) == [f"--ldos-head={first}"]
@@ -670,7 +670,7 @@ def test_a_baseline_of_a_commit_that_is_not_checked_out(measure, checkout):
 
 
 @pytest.mark.parametrize("place", ["../fork", "absolute"])
-def test_a_commit_of_a_fork_comes_from_its_checkout_and_has_no_say(measure, checkout, fork, place):
+def test_forks_commit_comes_from_its_checkout_and_its_settings_are_ignored(measure, checkout, fork, place):
     commit = git(fork, "rev-parse", "HEAD").strip()
     git(fork, "tag", "v9")
     given = str(fork) if place == "absolute" else place
@@ -682,7 +682,7 @@ def test_a_commit_of_a_fork_comes_from_its_checkout_and_has_no_say(measure, chec
     assert not (fork / ".venv").exists()
 
 
-def test_a_base_that_only_the_fork_has(measure, checkout, fork):
+def test_base_that_only_the_fork_has(measure, checkout, fork):
     base = git(fork, "rev-parse", "HEAD").strip()
     git(fork, "branch", "before")
     commit = commit_in(fork, "one more")
@@ -691,13 +691,13 @@ def test_a_base_that_only_the_fork_has(measure, checkout, fork):
         assert versions(checkout)[0] == f"--ldos-base={base}"
 
 
-def test_a_commit_that_neither_has(measure, checkout, fork):
+def test_unknown_commit(measure, checkout, fork):
     done = measure(GATE_COMMIT="1f" * 20, GATE_FROM="../fork")
     assert (done.returncode, (checkout / "asked").exists()) == (2, False)
     assert "GATE_COMMIT is no commit here; fetch it, or name a checkout that has it (GATE_FROM)" in done.stderr
 
 
-def test_a_fork_without_its_history_would_leave_a_gap(measure, checkout, fork):
+def test_shallow_fork_is_refused(measure, checkout, fork):
     git(checkout.parent, "clone", "--quiet", "--depth=1", fork.as_uri(), "shallow")
     done = measure(GATE_COMMIT=git(fork, "rev-parse", "HEAD").strip(), GATE_FROM="../shallow")
     assert (done.returncode, (checkout / "asked").exists()) == (2, False)
@@ -706,7 +706,7 @@ def test_a_fork_without_its_history_would_leave_a_gap(measure, checkout, fork):
 
 @pytest.fixture
 def tools(checkout) -> Path:
-    """A checkout of pytest-ldos beside the project, which has none of it."""
+    """A checkout of pytest-ldos next to the project, which has none of it."""
     folder = checkout.parent / "our tools"
     install(folder)
     for name in (*SCRIPTS, "Makefile"):

@@ -32,7 +32,7 @@ def measured(seed: int = 1, **changes) -> TrialSet:
 
 
 def leave(received: Path, trials: TrialSet, *, label: str = "ldos-lab", run: str = "run-1", base: bool = False) -> Path:
-    """What a machine leaves."""
+    """Writes the artifact of a machine."""
     leave_own(received, "trials")
     folder = received / f"trials-{label}" / run / trials.scenario
     file = (folder / "base" if base else folder) / "trials.json"
@@ -87,7 +87,7 @@ def test_all_classes_join_one_history(merge, received, history):
     assert files(history) == ["merged-runs.parquet"] * 3
 
 
-def test_the_base_that_took_turns_too(merge, received, history):
+def test_interleaved_base_is_added(merge, received, history):
     leave(received, measured(session="s"))
     leave(received, measured(2, session="s", commit=BASE[:12]), base=True)
     assert merge().returncode == 0
@@ -108,7 +108,7 @@ def test_a_second_run_adds_to_the_first_and_the_same_adds_nothing(merge, receive
     assert files(history) == ["merged-runs.parquet"]
 
 
-def test_the_newest_runs_stay_and_what_is_pinned(module_of, merge, received, history):
+def test_newest_and_pinned_runs_are_kept(module_of, merge, received, history):
     for number in range(6):
         moment = (BEGIN + timedelta(days=number)).isoformat()
         leave(received, measured(number, started_at=moment), run=f"run-{number}")
@@ -136,7 +136,7 @@ def test_the_size_is_bounded(module_of, merge, received, history):
     assert size / 4 * most * 16 < module_of("history").LARGEST
 
 
-def test_where_there_is_no_room_fewer_runs_stay(module_of, merge, received, history):
+def test_fewer_runs_are_kept_if_space_is_short(module_of, merge, received, history):
     for number in range(8):
         moment = (BEGIN + timedelta(days=number)).isoformat()
         leave(received, measured(number, started_at=moment), run=f"run-{number}")
@@ -149,7 +149,7 @@ def test_where_there_is_no_room_fewer_runs_stay(module_of, merge, received, hist
         assert {(moment - BEGIN).days for moment in series["started_at"]} == {4, 5, 6, 7}
 
 
-def test_it_fits_what_keeps_it(merge, received, history, run_program, github):
+def test_merged_history_is_accepted_by_the_next_step(merge, received, history, run_program, github):
     """From the machines' files to the branch, and again."""
     where = ("--repository", "arm-makers/arm")
     for number in (1, 2):
@@ -179,7 +179,7 @@ def test_it_fits_what_keeps_it(merge, received, history, run_program, github):
         ({"started_at": "0001-01-01T00:00:00+23:59"}, "began at no moment"),
     ],
 )
-def test_what_is_no_part_of_it(merge, received, history, changes, reason):
+def test_unsuitable_trials_are_refused(merge, received, history, changes, reason):
     leave(received, measured())
     leave(received, measured(2, name="cpu_load", **changes))
     done = merge()
@@ -188,7 +188,7 @@ def test_what_is_no_part_of_it(merge, received, history, changes, reason):
     assert files(history) == []
 
 
-def test_a_base_that_is_of_no_commit(merge, received, history):
+def test_base_without_a_commit(merge, received, history):
     leave(received, measured())
     leave(received, measured(2, commit="topic"), base=True)
     assert "was not measured for a commit" in merge().stderr
@@ -198,7 +198,7 @@ def test_a_base_that_is_of_no_commit(merge, received, history):
 @pytest.mark.parametrize(
     "content", [b"", b"\xff", b"[" * 100_000, b"{}", b'{"kind": "pytest-ldos trials", "schema": 5}']
 )
-def test_what_is_no_record(merge, received, history, content):
+def test_invalid_records_are_refused(merge, received, history, content):
     leave(received, measured()).write_bytes(content)
     done = merge()
     assert done.returncode == 1
@@ -227,7 +227,7 @@ def test_files_that_are_no_records(merge, received, history, path):
     assert files(history) == []
 
 
-def test_what_a_record_says_is_no_command_to_the_log(merge, received):
+def test_text_of_a_record_is_no_workflow_command(merge, received):
     file = leave(received, measured())
     document = json.loads(file.read_text("utf-8"))
     document["metrics"][0]["better"] = "\n::error::x##[error]x"
@@ -240,8 +240,8 @@ def test_what_a_record_says_is_no_command_to_the_log(merge, received):
 
 
 @pytest.mark.parametrize("name", ["../../../evil", "$(touch owned)", "a/b", "\n::error::x", "é"])
-def test_names_that_were_chosen_to_do_harm_stay_below_the_history(merge, received, history, name, tmp_path):
-    """What is made of them can be kept, and lies nowhere else."""
+def test_hostile_names_stay_below_the_history(merge, received, history, name, tmp_path):
+    """The result can be stored, and has no files elsewhere."""
     file = leave(received, measured())
     document = json.loads(file.read_text("utf-8"))
     document["spec"]["name"] = name
@@ -257,7 +257,7 @@ def test_names_that_were_chosen_to_do_harm_stay_below_the_history(merge, receive
 @pytest.mark.parametrize(
     "kind", ["cut", "no Parquet", "other columns", "other types", "of another version", "of something else"]
 )
-def test_a_history_that_somebody_spoilt_is_not_written_over(merge, received, history, kind):
+def test_damaged_history_is_not_overwritten(merge, received, history, kind):
     """Whoever can push can write to its branch."""
     leave(received, measured())
     merge()

@@ -46,7 +46,7 @@ def found_by_cmake(file: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("file", PACKAGES, ids=lambda file: file.parent.name)
-def test_a_manifest_says_what_a_release_needs(file):
+def test_manifest_has_the_fields_of_a_release(file):
     package = manifest(file)
     assert package.get("format") == "3"
     assert text_of(package, "name") == file.parent.name
@@ -59,7 +59,7 @@ def test_a_manifest_says_what_a_release_needs(file):
 
 
 @pytest.mark.parametrize("file", PACKAGES, ids=lambda file: file.parent.name)
-def test_what_the_build_looks_for_is_a_dependency(file):
+def test_packages_used_by_the_build_are_dependencies(file):
     build = file.with_name("CMakeLists.txt")
     if not build.exists():
         pytest.skip("this package is built by setuptools")

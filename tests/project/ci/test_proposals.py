@@ -23,7 +23,7 @@ OLD = {"README.md": b"read me", f"baselines/{CLASS}/baseline.json": b"old", f"ba
 
 @pytest.fixture
 def proposal(tmp_path) -> Path:
-    """What the job that checks has left."""
+    """The output of the checking job."""
     folder = tmp_path / "received"
     write(folder, f"baselines/{CLASS}/baseline.json", b"new")
     write(folder, f"baselines/{CLASS}/cpu_load+msg_load.json", b"first")
@@ -61,7 +61,7 @@ def test_a_branch_and_the_form_for_its_pull_request(github, propose, tmp_path):
     assert parse_qs(query) == {
         "quick_pull": ["1"],
         "title": [f"Baselines of {SHA[:12]}"],
-        "body": ["Old beside new: https://github.com/arm-makers/arm/actions/runs/12"],
+        "body": ["Old next to new: https://github.com/arm-makers/arm/actions/runs/12"],
     }
     summary = (tmp_path / "summary").read_text("utf-8")
     assert summary == f"**[Open a pull request for these baselines]({link})**\n\n{MARK}\nAll is well.\n"
@@ -77,7 +77,7 @@ def test_a_branch_and_the_form_for_its_pull_request(github, propose, tmp_path):
 
 
 def no_pull_request_was_asked_for(github) -> bool:
-    """What may open one may approve one."""
+    """A token that may open a pull request may also approve one."""
     return not any("pulls" in each for each in github.asked) and github.pulls == []
 
 
@@ -99,7 +99,7 @@ def test_as_a_program(github, proposal):
     assert f"open its pull request here, unless there is one: {FORM}?" in done.stdout
 
 
-def test_again_it_is_brought_up_to_date(github, propose, proposal):
+def test_existing_proposal_is_updated(github, propose, proposal):
     assert propose().returncode == 0
     first = github.git.branches[BRANCH]
     write(proposal, f"baselines/{CLASS}/baseline.json", b"newer")
@@ -109,21 +109,21 @@ def test_again_it_is_brought_up_to_date(github, propose, proposal):
     assert github.git.forced == []
 
 
-def test_what_somebody_added_to_the_branch_stays(github, propose):
+def test_foreign_commits_on_the_branch_are_kept(github, propose):
     mended = github.git.start(BRANCH, {**OLD, "NOTES.md": b"by hand"})
     assert propose().returncode == 0
     assert github.git.files(BRANCH)["NOTES.md"] == b"by hand"
     assert github.git.commits[github.git.branches[BRANCH]]["parents"] == [mended]
 
 
-def test_the_same_again_is_no_commit(github, propose):
+def test_identical_proposal_makes_no_commit(github, propose):
     propose()
     first = github.git.branches[BRANCH]
     assert propose().returncode == 0
     assert github.git.branches[BRANCH] == first
 
 
-def test_what_is_there_already_is_no_branch(github, propose, proposal):
+def test_existing_baselines_make_no_branch(github, propose, proposal):
     github.git.start("main", {f"baselines/{CLASS}/{name}.json": content for name, content in
                               (("baseline", b"new"), ("cpu_load+msg_load", b"first"))})  # fmt: skip
     assert propose().stdout == "main has these baselines already: nothing to propose\n"
@@ -131,14 +131,14 @@ def test_what_is_there_already_is_no_branch(github, propose, proposal):
 
 
 @pytest.mark.parametrize("run", ["", "x", "1)](https://evil.example", "\u0661"])
-def test_a_run_that_is_none_is_not_linked(propose, run):
+def test_invalid_run_is_not_linked(propose, run):
     done = propose(GITHUB_RUN_ID=run)
     assert done.returncode == 0
     assert done.stdout.endswith("&body=\n")
 
 
 @pytest.mark.parametrize("server", ["http://evil.example", "https://x/)", "https://a@b", ""])
-def test_a_server_that_is_none(github, propose, server):
+def test_invalid_server_is_refused(github, propose, server):
     done = propose(GITHUB_SERVER_URL=server)
     assert (done.returncode, done.stderr) == (1, "results: GITHUB_SERVER_URL is no address of a server\n")
     assert github.asked == []
@@ -165,8 +165,8 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("path", HOSTILE)
-def test_a_name_that_is_none_of_a_baseline(github, propose, proposal, path):
-    """All of it is refused: what is beside a hostile file is no better."""
+def test_invalid_baseline_name_is_refused(github, propose, proposal, path):
+    """All of it is refused: files next to a hostile one are not trusted."""
     write(proposal, path, b"new")
     done = propose()
     assert done.returncode == 1
@@ -175,7 +175,7 @@ def test_a_name_that_is_none_of_a_baseline(github, propose, proposal, path):
 
 
 @pytest.mark.parametrize("kind", ["link", "link to a folder", "pipe", "the text is a link", "all of it is a link"])
-def test_what_is_no_file(github, propose, proposal, tmp_path, kind):
+def test_special_files_are_refused(github, propose, proposal, tmp_path, kind):
     secret = tmp_path / "secret.json"
     secret.write_text(f"{MARK}\n", "utf-8")
     place = proposal / "baselines" / CLASS / "x.json"
@@ -196,7 +196,7 @@ def test_what_is_no_file(github, propose, proposal, tmp_path, kind):
     assert [each for each in github.asked if not each.startswith("GET")] == []
 
 
-def test_too_much(github, propose, proposal, module_of, monkeypatch):
+def test_too_many_files_are_refused(github, propose, proposal, module_of, monkeypatch):
     monkeypatch.setitem(module_of("proposals")._LIMITS, "largest", 6)
     assert "the files are too large" in propose().stderr
     monkeypatch.setitem(module_of("proposals")._LIMITS, "most", 1)
@@ -204,7 +204,7 @@ def test_too_much(github, propose, proposal, module_of, monkeypatch):
     assert github.asked == []
 
 
-def test_folders_in_folders_without_end(propose, proposal):
+def test_deeply_nested_folders_are_refused(propose, proposal):
     (proposal / "baselines" / "/".join("a" * 50)).mkdir(parents=True)
     assert "folders lie too deep" in propose().stderr
 
@@ -212,13 +212,13 @@ def test_folders_in_folders_without_end(propose, proposal):
 @pytest.mark.parametrize(
     "text", [b"", b"no mark", f"{MARK}\n{MARK}\n".encode(), b"\xff", f"{MARK}\n".encode() + b"x" * 65_536]
 )
-def test_a_text_that_is_none(github, propose, proposal, text):
+def test_invalid_text_is_refused(github, propose, proposal, text):
     (proposal / "pull_request.md").write_bytes(text)
     assert propose().returncode == 1
     assert github.asked == []
 
 
-def test_nothing_is_nothing_to_propose(propose, tmp_path):
+def test_empty_folder_proposes_nothing(propose, tmp_path):
     assert "cannot be read" in propose(folder=tmp_path / "none").stderr
     write(tmp_path / "empty", "pull_request.md", f"{MARK}\n".encode())
     (tmp_path / "empty" / "baselines").mkdir()
@@ -228,18 +228,18 @@ def test_nothing_is_nothing_to_propose(propose, tmp_path):
 @pytest.mark.parametrize(
     "changes", [{"commit": "main"}, {"commit": "../" * 14}, {"base": "../x"}, {"base": "a b"}, {"base": "-x"}]
 )
-def test_a_call_that_is_wrong(github, propose, changes):
+def test_invalid_call_is_refused(github, propose, changes):
     assert propose(**changes).returncode == 2
     assert github.asked == []
 
 
-def test_a_branch_that_is_not_there(propose):
+def test_missing_branch(propose):
     assert propose(base="gone").stderr == "results: there is no branch gone\n"
 
 
 @pytest.mark.parametrize("where", ["POST git/blobs", "POST git/trees", "POST git/commits", "POST git/refs"])
 @pytest.mark.parametrize("failure", [403, 422, 500, b"{}", b"null", b"<html>"])
-def test_what_github_refuses_is_an_error(github, propose, where, failure):
+def test_refusal_by_github_is_an_error(github, propose, where, failure):
     github.failures[where] = failure
     done = propose()
     if where == "POST git/refs" and failure in {b"{}", b"null"}:

@@ -16,6 +16,7 @@ from docs.generate.classes import fields
 from docs.generate.marks import fixtures_of
 from docs.generate.messages import KINDS
 from docs.generate.pages import DOCS, render_pages
+from docs.generate.verdicts import MEANINGS
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.ros2 import FIELDS, KERNEL_FIELDS, LinkSpec, Marker, PathSpec
@@ -48,7 +49,7 @@ TEXT = "\n".join(PAGES.values())
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_what_the_model_says(name):
+def test_page_matches_the_model(name):
     assert (DOCS / name).read_text("utf-8") == PAGES[name], f"{name} is stale: make reference"
 
 
@@ -128,7 +129,9 @@ def test_every_table():
 def test_every_mark_and_fixture_and_exit_code():
     assert set(describe_marks({"baseline": "the arm alone"})) <= cells()
     assert {name for name, _ in fixtures_of(hooks) if f"\n| `{name}` | " not in TEXT} == set()
-    assert {code for code in exit_codes.MEANINGS if f"\n| {code} | " not in TEXT} == set()
+    ours = {code for name, code in vars(exit_codes).items() if name.isupper()}
+    assert ours == MEANINGS.keys()
+    assert {code for code in ours if f"\n| {code} | " not in TEXT} == set()
 
 
 def commands(command: Any, name: str) -> list[str]:
@@ -144,16 +147,16 @@ def test_every_command_as_it_is_called():
 
 def test_a_field_without_a_text_is_refused():
     @dataclasses.dataclass(frozen=True)
-    class Untold:
+    class Incomplete:
         """Attributes:
-        told: what it is.
+        described: what it is.
         """
 
-        told: int = 1
-        untold: int = 2
+        described: int = 1
+        undescribed: int = 2
 
-    with pytest.raises(SystemExit, match=r"Untold\.untold has no text"):
-        list(fields(Untold))
+    with pytest.raises(SystemExit, match=r"Incomplete\.undescribed has no text"):
+        list(fields(Incomplete))
 
 
 def test_every_metric_and_event_and_column():
@@ -184,9 +187,9 @@ def test_a_text_below_a_constant():
 
 
 def test_the_text_of_the_next_constant_is_not_its_own(tmp_path, monkeypatch):
-    (tmp_path / "told_below.py").write_text('BARE: int = 1\nTOLD: int = 2\n"""Of the second."""\n')
+    (tmp_path / "described_below.py").write_text('BARE: int = 1\nDESCRIBED: int = 2\n"""Of the second."""\n')
     monkeypatch.syspath_prepend(tmp_path)
-    assert list(constants_of(importlib.import_module("told_below"))) == [(1, ""), (2, "Of the second.")]
+    assert list(constants_of(importlib.import_module("described_below"))) == [(1, ""), (2, "Of the second.")]
 
 
 def test_a_text_below_a_member():

@@ -26,7 +26,7 @@ def leave_of(received: Path, label: str, document, **links: str) -> None:
 
 
 def leave(folder: Path, document, *, page: str = "", trace: str = "") -> None:
-    """What a machine leaves."""
+    """Writes the artifact of a machine."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").write_text(json_text.render(document), "utf-8")
     (folder / "page-url").write_text(f"{page}\n", "utf-8")
@@ -75,7 +75,7 @@ def test_one_machine(render, received, tmp_path):
     assert done.stdout == (FOLDER / "hostile.annotations.txt").read_text("utf-8")
 
 
-def test_one_class_by_its_label_is_shown_the_same(render, received, tmp_path):
+def test_label_of_one_class_is_shown_the_same(render, received, tmp_path):
     leave_of(received, "ldos-lab", hostile(), page=URLS["page"], trace=URLS["trace"])
     assert render(HOST_CLASSES="").returncode == 0
     assert written(tmp_path) == (FOLDER / "hostile.comment.md").read_text("utf-8")
@@ -95,7 +95,7 @@ def test_a_fleet_is_one_comment(render, received, tmp_path):
     assert DEAD in text
 
 
-def test_links_of_two_machines_of_one_class_stand_at_their_own_results(render, received, tmp_path):
+def test_links_of_two_machines_of_one_class_are_with_their_results(render, received, tmp_path):
     pages = [f"{URLS['page']}{number}" for number in (1, 2)]
     for label, page in zip((CALM, SLOW), pages, strict=True):
         leave_of(received, label, fleet()[0], page=page)
@@ -105,7 +105,7 @@ def test_links_of_two_machines_of_one_class_stand_at_their_own_results(render, r
     assert [second.count(page) for page in pages] == [0, 1]
 
 
-def test_a_machine_that_left_nothing_is_named_and_makes_it_red(render, received, tmp_path):
+def test_machine_without_results_is_named_and_red(render, received, tmp_path):
     leave_of(received, SLOW, hostile())
     leave_of(received, DEAD, hostile())
     (received / f"result-{DEAD}" / "result.json").write_text('{"kind": "x"}', "utf-8")
@@ -119,7 +119,7 @@ def test_a_machine_that_left_nothing_is_named_and_makes_it_red(render, received,
 
 
 @pytest.mark.parametrize("classes", [None, LABELS])
-def test_no_result_at_all_is_said_too(render, tmp_path, classes):
+def test_missing_results_are_reported(render, tmp_path, classes):
     done = render(HOST_CLASSES=classes)
     assert done.returncode == 1
     assert done.stdout == ""
@@ -128,7 +128,7 @@ def test_no_result_at_all_is_said_too(render, tmp_path, classes):
     )
 
 
-def test_results_of_machines_that_nobody_asked_for_are_not_shown(render, received, tmp_path):
+def test_results_of_unrequested_machines_are_not_shown(render, received, tmp_path):
     leave_of(received, "ldos-lab", hostile())
     leave_of(received, "ldos-lab-other", fleet()[0])
     assert render(HOST_CLASSES='["ldos-lab"]').returncode == 0
@@ -136,7 +136,7 @@ def test_results_of_machines_that_nobody_asked_for_are_not_shown(render, receive
     assert "32-cores" not in written(tmp_path)
 
 
-def test_a_machine_whose_files_name_another_changes_nothing_of_it(render, received, tmp_path):
+def test_files_that_name_another_machine_do_not_affect_it(render, received, tmp_path):
     leave_of(received, CALM, fleet()[0])
     leave_of(received, SLOW, fleet()[1])
     assert render(HOST_CLASSES=json.dumps([CALM, SLOW])).returncode == 0
@@ -147,7 +147,7 @@ def test_a_machine_whose_files_name_another_changes_nothing_of_it(render, receiv
     assert written(tmp_path) == before
 
 
-def test_an_artifact_alone_is_no_machine_s(render, received, tmp_path):
+def test_artifact_without_its_own_folder_is_ignored(render, received, tmp_path):
     """Without a folder of its own name, its files could be those of any."""
     leave(received / f"result-{CALM}", hostile())
     leave(received / f"result-{SLOW}", hostile())
@@ -172,7 +172,7 @@ def test_an_artifact_alone_is_no_machine_s(render, received, tmp_path):
         "x" * 100_000,
     ],
 )
-def test_an_address_of_a_machine_that_is_no_artifact_here_is_left_out(render, received, tmp_path, address):
+def test_foreign_artifact_address_is_left_out(render, received, tmp_path, address):
     leave(received, hostile(), page=address, trace=address)
     done = render(RUN_URL="")
     assert done.returncode == 0
@@ -206,7 +206,7 @@ def test_other_ci_systems_have_other_addresses(render, received, tmp_path):
     assert f"({url})" in written(tmp_path)
 
 
-def test_where_nobody_says_which_repository_it_is_there_is_no_address(render, received, tmp_path):
+def test_without_a_repository_there_is_no_address(render, received, tmp_path):
     leave(received, fleet()[0], page="https://github.com//actions/runs/1/artifacts/2")
     done = render(GITHUB_REPOSITORY=None)
     assert (done.returncode, done.stderr.count("address was left out")) == (0, 2)
@@ -226,13 +226,13 @@ def test_a_link_is_no_result(render, received, tmp_path, kind):
     assert (done.returncode, done.stderr) == (1, "render: ldos-lab left no result\n")
 
 
-def test_labels_that_are_none(render, tmp_path):
+def test_invalid_labels_are_refused(render, tmp_path):
     done = render(HOST_CLASSES='["../x"]')
     assert done.returncode == 2
     assert not (tmp_path / "comment.md").exists()
 
 
-def test_machines_whose_names_were_chosen_to_do_harm(render, received, tmp_path):
+def test_hostile_machine_names(render, received, tmp_path):
     for label, document in zip((CALM, SLOW, DEAD), hostile_fleet(), strict=True):
         leave_of(received, label, document)
     done = render(HOST_CLASSES=LABELS)

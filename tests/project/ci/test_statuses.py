@@ -1,4 +1,4 @@
-"""The status of a commit after its measurement: green only where it was measured, and what ends what nobody ends."""
+"""The status of a commit after its measurement: green only if it was measured; and the end of statuses that wait too long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAB = "ldos-lab"
 
 @pytest.fixture
 def made(tmp_path):
-    """What a job without rights has decided."""
+    """The decision of a job without rights."""
 
     def write(hosts, *, commit: str = HEAD, base: str = BASE):
         (tmp_path / "received").mkdir(exist_ok=True)
@@ -38,7 +38,7 @@ def conclude(run_program, tmp_path):
     return run
 
 
-def one(state: str, text: str = "said") -> dict[str, dict[str, str]]:
+def one(state: str, text: str = "done") -> dict[str, dict[str, str]]:
     return {LAB: {"state": state, "text": text}}
 
 
@@ -47,25 +47,25 @@ def test_a_verdict_names_the_base_and_leads_to_the_run(github, made, conclude, s
     made(one(state))
     assert conclude().returncode == 0
     (status,) = github.statuses[HEAD]
-    assert (status["state"], status["context"], status["description"]) == (state, "ldos", f"said; base {BASE}")
+    assert (status["state"], status["context"], status["description"]) == (state, "ldos", f"done; base {BASE}")
     assert status["target_url"] == "https://github.com/arm-makers/arm/actions/runs/99"
 
 
 @pytest.mark.parametrize("result", ["success", "failure", "cancelled", "skipped", "timed_out", ""])
-def test_nothing_is_green_that_was_not_measured(github, conclude, result):
+def test_unmeasured_commit_is_not_green(github, conclude, result):
     conclude(result=result)
     assert github.shown(HEAD)["ldos"][0] == "error"
 
 
 @pytest.mark.parametrize("result", ["failure", "cancelled", "skipped", "timed_out", ""])
-def test_nothing_is_green_whose_job_failed(github, made, conclude, result):
-    """As where a test of the project failed beside the scenarios."""
+def test_failed_job_is_not_green(github, made, conclude, result):
+    """As if another test of the project failed."""
     made(one("success"))
     conclude(result=result)
     assert github.shown(HEAD)["ldos"][0] == "error"
 
 
-def test_two_classes_of_which_one_fails(github, made, conclude):
+def test_one_of_two_classes_fails(github, made, conclude):
     made(
         {"ldos-lab-a": {"state": "success", "text": "passed"}, "ldos-lab-b": {"state": "failure", "text": "regressed"}}
     )
@@ -78,7 +78,7 @@ def test_two_classes_of_which_one_fails(github, made, conclude):
 
 
 @pytest.mark.parametrize("why", ["job", "base", "part"])
-def test_no_class_is_green_where_the_whole_is_not(github, made, conclude, why):
+def test_no_class_is_green_if_the_whole_is_not(github, made, conclude, why):
     """Whatever class branch protection asks for."""
     made({f"ldos-lab-{name}": {"state": "success", "text": "passed"} for name in "ab"})
     if why == "base":
@@ -102,7 +102,7 @@ def test_a_part_that_regressed_is_red(github, made, conclude):
     assert github.shown(HEAD)["ldos"][0] == "failure"
 
 
-def test_of_two_classes_a_regression_comes_before_an_error(github, made, conclude):
+def test_regression_has_precedence_over_an_error(github, made, conclude):
     made({"ldos-lab-a": {"state": "failure", "text": "regressed"}, "ldos-lab-b": {"state": "error", "text": "infra"}})
     conclude(result="failure")
     assert github.shown(HEAD)["ldos"][0] == "failure"
@@ -117,7 +117,7 @@ def test_a_long_text_keeps_the_base(github, made, conclude):
 
 
 @pytest.mark.parametrize("is_judged", [True, False])
-def test_a_commit_that_was_replaced_while_it_waited(github, made, conclude, is_judged):
+def test_commit_replaced_while_waiting(github, made, conclude, is_judged):
     github.open(7, NEWER, BASE)
     if is_judged:
         made(one("error", "ldos-lab left no trials"))
@@ -169,7 +169,7 @@ def test_two_pull_requests_of_one_commit_with_different_bases(github, made, conc
     ],
     ids=range(16),
 )
-def test_a_file_of_verdicts_that_is_none(github, conclude, tmp_path, content):
+def test_invalid_file_of_verdicts(github, conclude, tmp_path, content):
     (tmp_path / "received").mkdir()
     (tmp_path / "received" / "verdicts.json").write_text(content, "utf-8")
     done = conclude()
@@ -178,11 +178,11 @@ def test_a_file_of_verdicts_that_is_none(github, conclude, tmp_path, content):
     assert "Traceback" not in done.stderr
 
 
-def test_the_base_of_a_push_is_what_its_trials_say(github, made, conclude):
+def test_pushs_base_comes_from_its_trials(github, made, conclude):
     github.revisions[BASE[:12]] = BASE
     made(one("success"), base=BASE[:12])
     conclude(base="")
-    assert github.shown(HEAD) == {"ldos": ("success", f"said; base {BASE}")}
+    assert github.shown(HEAD) == {"ldos": ("success", f"done; base {BASE}")}
 
 
 def test_a_token_that_may_not_write_statuses(github, made, conclude):
@@ -241,7 +241,7 @@ def test_any_other_group_is_measured(equal_files, reuse, conclude, change):
     assert equal_files.shown(GROUP)["ldos"][0] == "error"
 
 
-def test_each_class_of_machines_is_taken_over(equal_files, conclude):
+def test_verdict_of_each_class_is_copied(equal_files, conclude):
     equal_files.statuses[HEAD].append({**equal_files.statuses[HEAD][0], "context": "ldos (ldos-lab-b)"})
     conclude(commit=GROUP, base="", ref=QUEUE)
     assert {context: state for context, (state, _) in equal_files.shown(GROUP).items()} == {
@@ -250,7 +250,7 @@ def test_each_class_of_machines_is_taken_over(equal_files, conclude):
     }
 
 
-def test_a_push_is_no_group(equal_files, reuse):
+def test_push_is_not_a_merge_group(equal_files, reuse):
     assert reuse("refs/heads/main") == "measured=false\n"
 
 
@@ -260,7 +260,7 @@ def test_a_group_that_was_measured_keeps_its_own_verdict(equal_files, made, conc
     assert equal_files.shown(GROUP)["ldos"][0] == "failure"
 
 
-def test_what_a_run_begins_with(github, run_program):
+def test_run_begins_with_a_pending_status(github, run_program):
     arguments = ("begin", "--repository", "arm-makers/arm", "--commit", GROUP, "--ref", QUEUE, "--run", "12")
     run_program(*arguments, GITHUB_REPOSITORY="arm-makers/arm")
     assert github.shown(GROUP) == {"ldos": ("pending", f"waits for the machine; base {OTHER}")}
@@ -272,7 +272,7 @@ def sweep(run_program):
     return lambda: run_program("sweep", "--repository", "arm-makers/arm", "--hours", "30", "--branch", "main")
 
 
-def test_what_waits_for_too_long_is_an_error(github, sweep):
+def test_overlong_wait_is_an_error(github, sweep):
     now = datetime.now(UTC)
     for number, (commit, hours) in enumerate({HEAD: 31, NEWER: 29, OTHER: 31}.items(), 1):
         github.open(number, commit, BASE)
@@ -319,7 +319,7 @@ def test_a_release_moves_its_major_tag(github, move_tag):
     assert github.git.branches == {"tags/v1": HEAD, "tags/v2": HEAD}
 
 
-def test_an_old_release_leaves_it_where_it_is(github, move_tag):
+def test_old_release_keeps_the_major_tag(github, move_tag):
     github.git.branches.update({"tags/v1": NEWER, "tags/v1.10.0": NEWER, "tags/v1.9.0": BASE, "tags/v1.x": OTHER})
     assert move_tag("v1.9.1").stdout == "v1 stays at v1.10.0, which is newer\n"
     assert github.git.branches["tags/v1"] == NEWER
@@ -327,6 +327,6 @@ def test_an_old_release_leaves_it_where_it_is(github, move_tag):
 
 
 @pytest.mark.parametrize("release", ["v1", "1.2.3", "v1.2.3rc1", "v01.2.3", "main", "v1.2.3/x", ""])
-def test_what_is_no_release_moves_no_tag(github, move_tag, release):
+def test_other_tags_move_no_major_tag(github, move_tag, release):
     assert move_tag(release).returncode == 1
     assert github.git.branches == {}

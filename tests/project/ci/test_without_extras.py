@@ -1,4 +1,4 @@
-"""What works without the libraries of the extras: commands that read traces and records, the API, the plugin."""
+"""Features without the libraries of the extras: commands that read traces and records, the API, the plugin."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_extras_are_read():
     "module",
     ["pytest_ldos.cli.main", "pytest_ldos.api", "pytest_ldos.plugin.scenario_test"],
 )
-def test_it_is_loaded_without_them(module):
+def test_package_is_imported_without_extras(module):
     code = f"ABSENT = {sorted(libraries_of_extras())!r}\n{WITHOUT}"
     done = subprocess.run([sys.executable, "-c", code, module], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -56,7 +56,7 @@ def test_a_bare_machine_is_set_up_and_then_left_alone(machine):
     assert [line.split()[1] for line in ran] == ["10-machine:", "30-tracing:", "70-runner:"]
 
 
-def test_a_phase_that_fails_is_named_with_its_last_lines_and_done_again(machine):
+def test_failed_phase_is_named_with_its_last_lines_and_repeated(machine):
     machine.configure(ROS2="no")
     machine.replace("modprobe", 'printf "\\033[2Jmodule is \\342\\200\\256bad\\n" >&2; exit 1')
     done = machine.bootstrap()
@@ -77,7 +77,7 @@ def test_a_phase_that_fails_is_named_with_its_last_lines_and_done_again(machine)
     assert stamps(machine) == PHASES
 
 
-def test_a_bootstrap_that_is_killed_goes_on_with_the_phase_it_was_in(machine):
+def test_killed_bootstrap_resumes_in_its_phase(machine):
     machine.configure(ROS2="no")
     machine.replace("modprobe", "kill -KILL 0")
     assert machine.bootstrap("--only", "machine").returncode == 0
@@ -93,7 +93,7 @@ def test_a_bootstrap_that_is_killed_goes_on_with_the_phase_it_was_in(machine):
 PACKAGES = "opt/ldos-lab/ros-packages/setup"
 
 
-def test_the_stack_of_ros_is_built_and_taken_away_again(machine):
+def test_ros_stack_is_built_and_removed(machine):
     for phase in ("machine", "ldos"):
         assert machine.bootstrap("--only", phase).returncode == 0
     built = f"{machine.root}/opt/ldos-lab/ros-packages/ros-packages/local_setup.sh\n"
@@ -120,7 +120,7 @@ EVERYTHING = "ROS2=no\nTUNE_GOVERNOR=yes\nTUNE_TURBO=yes\nIRQ_CPUS=0\nISOLATED_C
 
 
 def run_with_fuses(machine, *arguments):
-    """Killed at its first command, then begun anew and killed at its second, and so on until none is left."""
+    """Killed at its first command, then restarted and killed at its second, and so on until none is left."""
     for number in range(1, 100):
         machine.know("fuse", f"{number}\n")
         done = machine.bootstrap(*arguments)
@@ -131,14 +131,14 @@ def run_with_fuses(machine, *arguments):
 
 
 def settled(machine):
-    """What a bootstrap is for, without what tells of its way there; of archives, which hold the time, that they are."""
-    told = ("var/log/", "var/lib/ldos-lab/stamps/", "var/lib/ldos-lab/doing/")
-    found = {place: digest for place, digest in machine.tree().items() if not place.startswith(told)}
+    """The result of a bootstrap, without its intermediate files; archives, which contain the time, by name only."""
+    reported = ("var/log/", "var/lib/ldos-lab/stamps/", "var/lib/ldos-lab/doing/")
+    found = {place: digest for place, digest in machine.tree().items() if not place.startswith(reported)}
     return {place: digest if not place.endswith(".pyz") else "" for place, digest in found.items()}
 
 
 @pytest.mark.acceptance
-def test_killed_again_and_again_it_makes_and_undoes_the_same_machine(machine, tmp_path):
+def test_repeatedly_killed_bootstrap_gives_the_same_machine(machine, tmp_path):
     other = build_lab_machine(tmp_path / "other")
     digest = pack_runner(machine)
     shutil.copy(machine.fakes / "answer", other.fakes)
@@ -208,7 +208,7 @@ def test_undoing_everything_leaves_the_machine_as_it_was(machine):
     assert list((machine.root / "var/lib/ldos-lab/stamps").iterdir()) == []
 
 
-def test_the_choice_of_ros_is_where_jobs_find_it_and_goes_with_it(machine):
+def test_chosen_ros_is_visible_to_jobs_and_removed_by_undo(machine):
     """`.ci/measure` reads it: a machine that was to have ROS 2, and has not, measures nothing else."""
     choice = machine.root / "etc/ldos-lab/stack"
     assert machine.bootstrap("--only", "ros2").returncode == 0
@@ -221,7 +221,7 @@ def test_the_choice_of_ros_is_where_jobs_find_it_and_goes_with_it(machine):
     assert not choice.exists()
 
 
-def test_a_ros_that_cannot_be_installed_is_no_choice(machine):
+def test_uninstallable_ros_is_refused(machine):
     machine.replace("apt-get", "exit 100")
     assert machine.bootstrap("--only", "ros2").returncode == 1
     assert not (machine.root / "etc/ldos-lab/stack").exists()
@@ -245,7 +245,7 @@ def test_it_needs_ubuntu_24_04(machine, release):
     assert machine.calls == []
 
 
-def test_a_dry_run_elsewhere_says_what_would_be_refused_and_shows_all_the_same(machine):
+def test_dry_run_elsewhere_shows_the_refusal_and_all_phases(machine):
     machine.write("etc/os-release", 'ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian \x1b[2J12"\n')
     machine.configure(ISOLATED_CPUS="900", RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0", RUNNER_SHA256="a" * 64)
     machine.replace("uname", '[ "$1" = -m ] && echo aarch64 || echo 6.1.0')
@@ -267,7 +267,7 @@ def test_a_dry_run_elsewhere_says_what_would_be_refused_and_shows_all_the_same(m
     assert done.stderr.endswith("nothing was done\n")
 
 
-def test_undoing_can_be_tried_as_well(machine):
+def test_undo_has_a_dry_run(machine):
     machine.configure(ROS2="no")
     assert machine.bootstrap("--only", "machine").returncode == 0
     tree = machine.tree()
@@ -282,7 +282,7 @@ def test_undoing_can_be_tried_as_well(machine):
 
 
 @pytest.mark.parametrize("word", ["-h", "--help"])
-def test_help_is_what_the_programs_top_says(machine, word):
+def test_help_is_the_programs_header_comment(machine, word):
     machine.write("etc/ldos-lab/lab.conf", "nonsense\n")
     done = machine.bootstrap(word, FAKE_UID="1000")
     assert (done.returncode, done.stderr) == (0, "")
@@ -293,7 +293,7 @@ def test_help_is_what_the_programs_top_says(machine, word):
     assert machine.calls == []
 
 
-def test_without_a_network_it_says_so(machine):
+def test_missing_network_is_reported(machine):
     done = machine.bootstrap(NO_NETWORK="yes")
     assert done.returncode == 1
     assert "phase 10-machine failed" in done.stderr
@@ -302,7 +302,7 @@ def test_without_a_network_it_says_so(machine):
     assert stamps(machine) == []
 
 
-def test_apt_waits_for_a_machine_that_updates_itself(machine):
+def test_apt_waits_for_automatic_updates(machine):
     machine.replace("apt-get", 'cp "$APT_CONFIG" "$FAKES/apt.conf"')
     lock = machine.write("var/lib/apt/lists/lock", "")
     with lock.open("w") as held:
@@ -318,15 +318,15 @@ def test_apt_waits_for_a_machine_that_updates_itself(machine):
 
 
 def await_lock_of(machine, file):
-    """Until somebody waits for a lock that is held (``->`` in proc's list)."""
+    """Waits until a process waits for a held lock (``->`` in proc's list)."""
     deadline = time.monotonic() + 60
     number = f":{file.stat().st_ino} "
     while not any("->" in line and number in line for line in Path("/proc/locks").read_text().splitlines()):
-        assert time.monotonic() < deadline, "nobody waits"
+        assert time.monotonic() < deadline, "no process waits"
         time.sleep(0.01)
 
 
-def test_a_kernel_without_headers_is_told(machine):
+def test_kernel_without_headers_is_reported(machine):
     machine.replace("apt-get", 'case "$*" in *linux-headers*) echo "E: Unable to locate package" >&2; exit 100 ;; esac')
     assert machine.bootstrap("--only", "machine").returncode == 0
     done = machine.bootstrap("--only", "tracing")
@@ -345,7 +345,7 @@ def test_phases_are_listed_with_their_state(machine):
 
 
 @pytest.mark.parametrize("arguments", [["--only", "nonsense"], ["--only"], ["--config", "/nowhere"], ["\x1b[2J"]])
-def test_what_cannot_be_understood_is_refused(machine, arguments):
+def test_unknown_arguments_are_refused(machine, arguments):
     done = machine.bootstrap(*arguments)
     assert done.returncode == 1
     assert done.stderr.startswith("bootstrap: ")

@@ -46,7 +46,7 @@ def start(machine, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         ([], "v2 {root}/local/repository/lab/bootstrap\n"),
         (["", ""], "v2 {root}/local/repository/lab/bootstrap\n"),
@@ -55,20 +55,20 @@ def start(machine, *arguments):
         ([URL, "v1"], "v1 {root}/local/ldos/lab/bootstrap\n"),
     ],
 )
-def test_the_version_that_was_asked_for_is_set_up_at_every_start(fork, arguments, said):
+def test_requested_version_is_set_up_at_every_start(fork, arguments, printed):
     for _ in range(2):
         done = start(fork, *arguments)
-        assert (done.returncode, done.stdout) == (0, said.format(root=fork.root)), done.stderr
+        assert (done.returncode, done.stdout) == (0, printed.format(root=fork.root)), done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["file:///etc"], ["--upload-pack=x"], ["", "--output=x"], ["ext::sh -c id"]])
-def test_what_is_no_repository_or_ref_is_refused(fork, arguments):
+def test_invalid_repository_or_ref_is_refused(fork, arguments):
     done = start(fork, *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
 
 
-def test_a_version_that_is_not_there_is_not_set_up(fork):
+def test_missing_version_is_not_set_up(fork):
     done = start(fork, "", "v9")
     assert done.returncode != 0
     assert done.stdout == ""

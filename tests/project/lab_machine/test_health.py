@@ -42,7 +42,7 @@ def check(machine):
     return machine.run(LAB / "health/check")
 
 
-def test_a_machine_that_is_well_keeps_its_runner(watched):
+def test_healthy_machine_keeps_its_runner(watched):
     done = check(watched)
     assert done.returncode == 0, done.stderr
     assert "ldos-health: well" in done.stderr
@@ -52,7 +52,7 @@ def test_a_machine_that_is_well_keeps_its_runner(watched):
 
 
 @pytest.mark.parametrize("status", [11, 12, 1, 127])
-def test_a_machine_that_is_not_well_is_taken_out_until_it_is(watched, status):
+def test_unhealthy_machine_is_taken_out_until_it_recovers(watched, status):
     doctor(watched, status, "error: \\033[2Jno tracer")
     done = check(watched)
     assert done.returncode == 1
@@ -74,14 +74,14 @@ def test_a_full_disk_takes_it_out(watched):
     assert "GiB left, 99999 GiB are needed" in watched.read(OUT)
 
 
-def test_what_somebody_took_out_stays_out(watched):
+def test_machine_taken_out_manually_stays_out(watched):
     watched.write(OUT, "new disk, back on Monday\n")
     assert check(watched).returncode == 0
     assert watched.read(OUT) == "new disk, back on Monday\n"
     assert watched.calls == []
 
 
-def test_a_machine_that_runs_a_job_is_left_alone(watched):
+def test_machine_with_a_running_job_is_left_alone(watched):
     watched.know("busy")
     doctor(watched, 11)
     done = check(watched)
@@ -91,7 +91,7 @@ def test_a_machine_that_runs_a_job_is_left_alone(watched):
     assert not (watched.fakes / "asked").exists()
 
 
-def test_a_job_that_began_meanwhile_is_not_ended(watched):
+def test_job_started_meanwhile_is_not_ended(watched):
     add_program(watched.root / LDOS, "ldos", f": >{watched.fakes}/busy; exit 11")
     done = check(watched)
     assert done.returncode == 0
@@ -100,7 +100,7 @@ def test_a_job_that_began_meanwhile_is_not_ended(watched):
     assert not (watched.root / OUT).exists()
 
 
-def test_ros_2_is_sourced_where_it_is(watched):
+def test_ros_2_is_sourced_if_installed(watched):
     watched.write("opt/ros/jazzy/setup.sh", f"echo sourced >{watched.fakes}/ros; : $NOT_SET")
     assert check(watched).returncode == 0
     assert (watched.fakes / "ros").exists()
@@ -112,12 +112,12 @@ def test_the_stack_and_the_strictness_are_settings(watched):
     assert (watched.fakes / "asked").read_text() == "doctor --stack embedded --strict\n"
 
 
-def test_settings_that_cannot_be_read_are_no_health(watched):
+def test_unreadable_settings_are_unhealthy(watched):
     watched.write("etc/ldos-lab/lab.conf", "MIN_FREE_GIB=$(id)\n")
     assert check(watched).returncode == 1
 
 
-def test_the_phase_starts_the_timer_and_takes_it_away(machine):
+def test_phase_starts_and_removes_the_timer(machine):
     machine.configure(RUNNER_SCOPE="orgs/acme")
     assert machine.bootstrap("--only", "health").returncode == 0
     assert "systemctl enable --now ldos-health.timer" in machine.calls
@@ -129,7 +129,7 @@ def test_the_phase_starts_the_timer_and_takes_it_away(machine):
 # --- one trial of the real stack ------------------------------------------------------------
 
 
-def test_a_stack_that_was_built_is_tried_once(watched):
+def test_built_stack_is_tested_once(watched):
     watched.write(PACKAGES, f"{watched.root}/setup-2.sh\n")
     watched.write("setup-2.sh", "SETUP=sourced; export SETUP\n")
     done = check(watched)
@@ -147,7 +147,7 @@ def test_a_stack_that_was_built_is_tried_once(watched):
     assert not (watched.fakes / "trial").exists(), "it was not built again"
 
 
-def test_a_stack_that_fails_takes_the_machine_out_until_it_does_not(watched):
+def test_failing_stack_takes_the_machine_out_until_it_works(watched):
     (watched.root / TRIED).unlink()
     stack(watched, 11, "infra: \\033[2Jmove_group died")
     done = check(watched)
@@ -162,7 +162,7 @@ def test_a_stack_that_fails_takes_the_machine_out_until_it_does_not(watched):
     assert watched.calls[-1] == "systemctl start ldos-runner.service"
 
 
-def test_a_stack_is_tried_while_no_job_runs(watched):
+def test_stack_is_tested_while_no_job_runs(watched):
     (watched.root / TRIED).unlink()
     add_program(watched.root / LDOS, "ldos", f": >{watched.fakes}/busy; exit 0")
     assert check(watched).returncode == 0
@@ -170,14 +170,14 @@ def test_a_stack_is_tried_while_no_job_runs(watched):
     assert watched.calls == []
 
 
-def test_what_somebody_took_out_stays_out_of_service_after_a_trial(watched):
+def test_manually_removed_machine_stays_out_after_a_test(watched):
     (watched.root / TRIED).unlink()
     watched.write(OUT, "new disk, back on Monday\n")
     assert check(watched).returncode == 0
     assert watched.calls == ["systemctl stop ldos-runner.service"]
 
 
-def test_a_machine_whose_stack_was_never_built_is_not_well(watched):
+def test_machine_with_an_unbuilt_stack_is_unhealthy(watched):
     (watched.root / PACKAGES).unlink()
     assert check(watched).returncode == 1
     assert "run lab/bootstrap --only ldos again" in watched.read(OUT)

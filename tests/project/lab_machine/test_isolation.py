@@ -11,7 +11,7 @@ from tests.builders.lab import CPU
 DROP_IN = "etc/default/grub.d/60-ldos-lab.cfg"
 
 
-def test_words_are_added_and_taken_out_and_a_reboot_is_asked_for(machine):
+def test_kernel_arguments_are_added_and_removed_and_a_reboot_is_requested(machine):
     machine.configure(ISOLATED_CPUS="2-3")
     done = machine.bootstrap("--only", "isolation")
     assert done.returncode == 0, done.stderr
@@ -29,7 +29,7 @@ def test_words_are_added_and_taken_out_and_a_reboot_is_asked_for(machine):
     assert machine.calls == ["update-grub "] * 2
 
 
-def test_after_the_reboot_none_is_asked_for(machine):
+def test_no_reboot_is_requested_after_the_reboot(machine):
     machine.configure(ISOLATED_CPUS="2-3")
     machine.write(f"{CPU}/isolated", "2-3\n")
     assert "reboot" not in machine.bootstrap("--only", "isolation").stderr
@@ -51,7 +51,7 @@ def test_a_command_that_failed_is_run_again(machine, task):
     assert (machine.root / DROP_IN).exists() is not bool(task)
 
 
-def test_what_was_there_before_comes_back(machine):
+def test_original_arguments_are_restored(machine):
     machine.write(DROP_IN, "# mine\n")
     machine.configure(ISOLATED_CPUS="3")
     machine.bootstrap("--only", "isolation")

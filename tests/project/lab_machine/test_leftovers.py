@@ -21,12 +21,12 @@ KEYS = "    0:    15 14/14 8/1000000 170/25000000\n{0:>5}:     1 1/1 1/200 9/200
 
 @pytest.fixture
 def left(machine, monkeypatch):
-    """What is found on a machine; nobody is waited for, who ends a moment later."""
+    """Leftovers on a machine; without waiting for processes that are about to end."""
     monkeypatch.setattr("lab.leftovers.search._PATIENCE_S", 0)
     return lambda: list(list_leftovers(machine.root))
 
 
-def test_nothing_is_found_where_nothing_is(machine, left):
+def test_clean_machine_has_no_leftovers(machine, left):
     machine.write("proc/7/status", STATUS.format(0, 0, 0))
     machine.write("proc/sysvipc/shm", SHM.format(399_999))
     machine.write("proc/key-users", KEYS.format(1000))
@@ -38,7 +38,7 @@ def test_nothing_is_found_where_nothing_is(machine, left):
 @pytest.mark.parametrize(
     "numbers", [(USERS[0], USERS[0], USERS[0]), (0, USERS[-1], 0), (400_123, 0, 0), (0, 0, 400_123)]
 )
-def test_a_process_is_known_by_any_of_its_numbers(machine, left, numbers):
+def test_process_is_found_by_any_of_its_ids(machine, left, numbers):
     machine.write("proc/7/status", STATUS.format(*numbers))
     machine.write("proc/7/comm", "evil\x1b[2J\n")
     assert left() == ["process 7: evil\\x1b[2J"]
@@ -53,7 +53,7 @@ def test_a_process_is_known_by_any_of_its_numbers(machine, left, numbers):
         ("run/systemd/users/400123", "", "login of user 400123"),
     ],
 )
-def test_what_is_of_a_job_is_found(machine, left, place, text, found):
+def test_files_of_a_job_are_found(machine, left, place, text, found):
     machine.write(place, text)
     assert left() == [found]
 
@@ -74,7 +74,7 @@ def test_many_files_are_counted(machine, left):
     assert left()[-1] == "30 more files"
 
 
-def test_it_runs_without_anything_of_the_checkout(machine):
+def test_search_runs_without_the_checkout(machine):
     program = [sys.executable, "-I", str(LAB / "leftovers/search.py")]
     done = subprocess.run([*program, str(machine.root)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
@@ -98,13 +98,13 @@ def stranger(machine, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process as another user")
-def test_what_runs_is_ended(machine, left, stranger):
+def test_running_processes_are_ended(machine, left, stranger):
     end_leftovers(machine.root)
     assert stranger.wait(timeout=60) == -signal.SIGKILL
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process as another user")
-def test_who_cannot_end_it_says_so(machine, left, stranger):
+def test_missing_permission_to_end_is_reported(machine, left, stranger):
     """The service's rights may lack that of becoming another user."""
     search = ["setpriv", "--bounding-set=-setuid", sys.executable, "-I", str(LAB / "leftovers/search.py")]
     done = subprocess.run([*search, "--end", str(machine.root)], capture_output=True, text=True, check=False)

@@ -45,7 +45,7 @@ def test_a_node_of_ubuntu_24_04_runs_the_bootstrap(instantiate):
     assert (PROFILE.parent / "lab/cloudlab").exists()
 
 
-def test_what_was_chosen_is_what_is_asked_for(instantiate):
+def test_chosen_values_are_requested(instantiate):
     repository, ref = "https://github.com/some-body/pytest-ldos.fork", "topic/faster_1.0"
     portal = instantiate(hardware_type="d6515", repository=repository, ref=ref)
     assert portal.printed.nodes[0].hardware_type == "d6515"
@@ -53,7 +53,7 @@ def test_what_was_chosen_is_what_is_asked_for(instantiate):
     assert portal.warnings == []
 
 
-def test_another_version_of_cloudlabs_own_clone_is_warned_of(instantiate):
+def test_other_version_of_cloudlabs_clone_gives_a_warning(instantiate):
     [warning] = instantiate(ref="v1").warnings
     assert warning.params == ["ref"]
 
@@ -77,12 +77,12 @@ def test_another_version_of_cloudlabs_own_clone_is_warned_of(instantiate):
         ("ref", "main;id"),
     ],
 )
-def test_what_could_be_more_than_a_name_is_refused(instantiate, name, value):
+def test_values_with_special_characters_are_refused(instantiate, name, value):
     with pytest.raises(SystemExit):
         instantiate(**{name: value})
 
 
-def test_the_standard_librarys_module_is_still_found():
+def test_standard_librarys_module_is_not_shadowed():
     """This file lies where programs that run in the repository look first."""
     code = "import cProfile, profile; cProfile.run('1 + 1'); print(profile.Profile.__module__, profile.__file__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=PROFILE.parent, capture_output=True, text=True, check=False)

@@ -25,7 +25,7 @@ def requests(machine):
     return [call for call in machine.calls if call.startswith("curl ")]
 
 
-def test_the_runner_is_installed_as_its_makers_publish_it(installed):
+def test_runner_is_installed_as_published(installed):
     assert installed.read("opt/ldos-runner/current/run.sh").startswith("#!/bin/sh")
     folders = [path.name for path in (installed.root / "opt/ldos-runner").iterdir() if not path.is_symlink()]
     assert len(folders) == 1
@@ -50,7 +50,7 @@ def test_a_wrong_digest_unpacks_nothing(machine):
     assert not any(call.startswith("systemctl") for call in machine.calls)
 
 
-def test_a_runner_that_cannot_be_fetched_is_told(machine):
+def test_failed_download_of_the_runner_is_reported(machine):
     configure_runner(machine)
     machine.write(TOKEN, SECRET, 0o600)
     done = machine.bootstrap("--only", "runner", NO_NETWORK="yes")
@@ -61,7 +61,7 @@ def test_a_runner_that_cannot_be_fetched_is_told(machine):
 @pytest.mark.parametrize(
     ("token", "mode", "words"), [(None, 0, "no token in"), ("", 0o600, "no token in"), (SECRET, 0o640, "chmod 600")]
 )
-def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
+def test_token_must_be_readable_only_by_root(machine, token, mode, words):
     configure_runner(machine)
     if token is not None:
         machine.write(TOKEN, token, mode)
@@ -73,7 +73,7 @@ def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_token_that_belongs_to_another_is_refused(machine):
+def test_token_of_another_owner_is_refused(machine):
     configure_runner(machine)
     os.chown(machine.write(TOKEN, SECRET, 0o600), 4242, 4242)
     done = machine.bootstrap("--only", "runner")
@@ -82,7 +82,7 @@ def test_a_token_that_belongs_to_another_is_refused(machine):
     assert machine.calls == []
 
 
-def test_jobs_record_no_kernel_events_unless_it_is_chosen(machine):
+def test_kernel_events_are_recorded_only_if_enabled(machine):
     configure_runner(machine, pack_runner(machine), KERNEL_TRACING="no")
     machine.write(TOKEN, SECRET, 0o600)
     assert machine.bootstrap("--only", "runner").returncode == 0
@@ -98,7 +98,7 @@ def test_a_program_must_be_named_with_its_digest(machine):
 @pytest.mark.parametrize(
     ("scope", "group", "is_told"), [("orgs/acme", 1, True), ("orgs/acme", 3, False), ("repos/acme/arm", 1, False)]
 )
-def test_a_group_of_all_repositories_is_told(machine, scope, group, is_told):
+def test_runner_group_of_all_repositories_is_reported(machine, scope, group, is_told):
     version = {"RUNNER_VERSION": "2.336.0", "RUNNER_SHA256": "a" * 64}
     machine.configure(RUNNER_SCOPE=scope, RUNNER_GROUP_ID=str(group), **version)
     done = machine.bootstrap("--only", "runner", "--dry-run")
@@ -124,7 +124,7 @@ def test_a_user_who_may_use_sudo_is_refused(machine):
         ("subgid", "somebody:499999:1"),
     ],
 )
-def test_numbers_of_jobs_that_somebody_has_are_refused(machine, file, line):
+def test_job_uids_in_use_are_refused(machine, file, line):
     configure_runner(machine, pack_runner(machine))
     machine.write(TOKEN, SECRET, 0o600)
     machine.write(f"etc/{file}", f"root:x:0:0::/:/bin/sh\nldos-job-400000:x:400000:400000\n{line}\n")
@@ -154,7 +154,7 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     files = sorted(path for path in runner.iterdir() if path.is_file())
     assert [path.name for path in files] == [".credentials", ".credentials_rsaparams", ".runner"]
     assert {path.stat().st_mode & 0o777 for path in files} == {0o640}
-    assert all(SECRET not in said for said in [*installed.calls, done.stdout, done.stderr])
+    assert all(SECRET not in printed for printed in [*installed.calls, done.stdout, done.stderr])
     seen = [path for folder in (JOBS, REGISTRATION) for path in (installed.root / folder).rglob("*") if path.is_file()]
     assert all(SECRET not in path.read_text() for path in seen)
     assert [path.name for path in (installed.root / REGISTRATION).iterdir()] == ["number"]
@@ -181,7 +181,7 @@ def test_each_job_has_a_user_and_a_registration_of_its_own(installed):
     assert len(set(names)) == 2
 
 
-def test_a_jobs_user_can_do_nothing_but_the_job(installed):
+def test_jobs_user_has_no_other_rights(installed):
     assert installed.run(program(installed, "prepare")).returncode == 0
     [made] = [call for call in installed.calls if call.startswith("useradd ")]
     assert made == (
@@ -191,7 +191,7 @@ def test_a_jobs_user_can_do_nothing_but_the_job(installed):
     assert "systemctl start lttng-sessiond.service" in installed.calls
 
 
-def test_a_jobs_user_asks_nothing_of_roots_daemon_unless_it_is_chosen(installed):
+def test_jobs_user_cannot_reach_roots_daemon_unless_enabled(installed):
     configure_runner(installed, KERNEL_TRACING="no")
     assert installed.run(program(installed, "prepare")).returncode == 0
     assert any("--groups  --no-create-home" in call for call in installed.calls)
@@ -210,7 +210,7 @@ def test_a_jobs_user_asks_nothing_of_roots_daemon_unless_it_is_chosen(installed)
         ("400000; touch /x", None, "holds no number of a job"),
     ],
 )
-def test_a_number_is_given_out_once(installed, last, next_, words):
+def test_uid_is_assigned_once(installed, last, next_, words):
     installed.write(COUNTER, f"{last}\n")
     done = installed.run(program(installed, "prepare"))
     assert (done.returncode == 0) is (next_ is not None)
@@ -219,7 +219,7 @@ def test_a_number_is_given_out_once(installed, last, next_, words):
     assert requests(installed) == [] or next_ is not None
 
 
-def test_a_number_that_was_given_out_is_not_given_again_whatever_came_of_it(installed):
+def test_assigned_uid_is_never_reused(installed):
     installed.know("answer", registration(runner="{}", env="PATH=/tmp"))
     assert installed.run(program(installed, "prepare")).returncode == 1
     assert installed.read(COUNTER) == "400000\n"
@@ -230,7 +230,7 @@ def test_a_number_that_was_given_out_is_not_given_again_whatever_came_of_it(inst
     assert installed.read(COUNTER) == "400002\n"
 
 
-def test_without_a_registration_no_number_is_used_up(installed):
+def test_without_a_registration_no_uid_is_used(installed):
     """A quarter of a minute each, they would all be in a month without GitHub."""
     installed.know("status", "500")
     assert installed.run(program(installed, "prepare")).returncode == 1
@@ -238,7 +238,7 @@ def test_without_a_registration_no_number_is_used_up(installed):
     assert not any(call.startswith(("groupadd", "useradd")) for call in installed.calls)
 
 
-def test_without_roots_daemon_no_registration_is_asked_for(installed):
+def test_without_roots_daemon_no_registration_is_requested(installed):
     installed.replace("systemctl", 'case "$1" in start) exit 1 ;; is-active) exit 3 ;; esac')
     done = installed.run(program(installed, "prepare"))
     assert done.returncode == 1
@@ -246,7 +246,7 @@ def test_without_roots_daemon_no_registration_is_asked_for(installed):
     assert requests(installed) == []
 
 
-def test_what_a_job_asked_of_roots_daemon_ends_with_it(installed):
+def test_jobs_sessions_in_roots_daemon_end_with_it(installed):
     installed.know("active-lttng-sessiond.service")
     assert installed.run(program(installed, "clear")).returncode == 0
     assert installed.calls == [
@@ -281,8 +281,8 @@ def test_a_machine_on_which_a_job_left_a_file_takes_no_other(installed):
     done = installed.run(program(installed, "prepare"))
     assert done.returncode == 1
     assert "this machine is not fit for a job" in done.stderr
-    told = installed.read("var/lib/ldos-lab/out-of-service")
-    assert f"file {installed.root}/var/tmp/a \\x1b[2J" in told
+    reported = installed.read("var/lib/ldos-lab/out-of-service")
+    assert f"file {installed.root}/var/tmp/a \\x1b[2J" in reported
     assert requests(installed) == []
     (installed.root / "var/tmp/a \x1b[2J").unlink()
     assert installed.run(program(installed, "prepare")).returncode == 0
@@ -292,11 +292,13 @@ def test_a_machine_that_cannot_be_searched_takes_no_job(installed):
     installed.write("proc/self/mountinfo", "")
     installed.write("var/lib/ldos-lab/out-of-service", "new disk\n")
     assert installed.run(program(installed, "clear")).returncode == 1
-    assert "cannot be told: OSError: no file system is mounted" in installed.read("var/lib/ldos-lab/out-of-service")
+    assert "cannot be determined: OSError: /proc/self/mountinfo lists no mounted file system" in installed.read(
+        "var/lib/ldos-lab/out-of-service"
+    )
     assert installed.read("var/lib/ldos-lab/out-of-service.before") == "new disk\n"
 
 
-def test_a_job_that_cannot_be_stopped_takes_the_machine_out(installed):
+def test_unstoppable_job_takes_the_machine_out(installed):
     installed.replace("systemctl", "exit 1")
     assert installed.run(program(installed, "clear")).returncode == 1
     assert "a job's service cannot be stopped" in installed.read("var/lib/ldos-lab/out-of-service")
@@ -315,7 +317,7 @@ def test_a_job_that_cannot_be_stopped_takes_the_machine_out(installed):
         (registration(runner="{}", **{"runner/../../x": "{}"}), "201", "is none that was expected"),
     ],
 )
-def test_an_answer_without_a_registration_is_no_job(installed, answer, status, words):
+def test_response_without_a_registration_starts_no_job(installed, answer, status, words):
     installed.know("answer", answer)
     installed.know("status", status)
     done = installed.run(program(installed, "prepare"))
@@ -327,7 +329,7 @@ def test_an_answer_without_a_registration_is_no_job(installed, answer, status, w
 
 
 @pytest.mark.parametrize(("token", "words"), [("", "is empty"), ('x" \noutput = "/etc/passwd', "holds no token")])
-def test_a_file_that_holds_no_token_reaches_nobody(installed, token, words):
+def test_invalid_token_is_never_sent(installed, token, words):
     installed.write(TOKEN, token, 0o600)
     done = installed.run(program(installed, "prepare"))
     assert done.returncode == 1
@@ -349,7 +351,7 @@ def test_without_a_network_there_is_no_job(installed):
     assert "GitHub cannot be reached" in done.stderr
 
 
-def test_undoing_takes_everything_out_but_what_is_the_operators(installed):
+def test_undo_removes_everything_except_operator_files(installed):
     installed.know("passwd", "ldos-runner\n")
     undone = installed.bootstrap("--undo", "--only", "runner")
     assert undone.returncode == 0, undone.stderr
@@ -361,7 +363,7 @@ def test_undoing_takes_everything_out_but_what_is_the_operators(installed):
     assert "revoke it on GitHub" in undone.stderr
 
 
-def test_a_runner_that_is_no_longer_asked_for_is_taken_out(installed):
+def test_runner_no_longer_configured_is_removed(installed):
     installed.configure()
     assert installed.bootstrap("--only", "runner").returncode == 0
     assert "systemctl disable --now ldos-runner.service" in installed.calls

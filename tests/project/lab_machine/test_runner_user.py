@@ -1,4 +1,4 @@
-"""What a job's user may, asked as that user: another number, no rights, no way back to them."""
+"""Permissions of a job's user, tested as that user: another UID, no capabilities, no way to regain them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER = 400_000
 JOB = f"var/lib/ldos-runner/{USER}"
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can change to another user"),
     pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv comes with util-linux"),
 ]
 
@@ -36,7 +36,7 @@ def prepared(installed_once):
 
 
 def may(machine, command, place):
-    """Whether a job's user may do that with a place; ``$1`` in the command."""
+    """True if a command succeeds as a job's user; ``$1`` in it is the place."""
     sh = ["sh", "-c", command, "sh", str(machine.root / place)]
     user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--bounding-set=-all"]
     return subprocess.run([*user, *sh], capture_output=True, check=False).returncode == 0
@@ -53,7 +53,7 @@ def may(machine, command, place):
         ("etc/ldos-lab/runner.toml", True),
     ],
 )
-def test_what_it_reads(prepared, place, is_readable):
+def test_runner_can_read_its_files(prepared, place, is_readable):
     assert (prepared.root / place).exists()
     assert may(prepared, 'cat "$1"', place) is is_readable
 
@@ -76,7 +76,7 @@ def test_what_it_reads(prepared, place, is_readable):
         "opt/ldos-runner/current/bin/Runner.Listener",
     ],
 )
-def test_what_decides_over_jobs_and_runs_them_it_cannot_change(prepared, place):
+def test_runner_cannot_change_what_decides_and_runs_jobs(prepared, place):
     assert (prepared.root / place).exists()
     assert not may(prepared, ': >>"$1"', place)
     assert not may(prepared, 'mv "$1" "$1.old"', place)
@@ -85,7 +85,7 @@ def test_what_decides_over_jobs_and_runs_them_it_cannot_change(prepared, place):
 
 
 @pytest.mark.parametrize("place", ["home", "runner/_work", "runner/_diag"])
-def test_its_own_folders_are_its_own_and_end_with_it(prepared, place):
+def test_runners_folders_are_private_and_removed_with_it(prepared, place):
     folder = prepared.root / JOB / place
     assert may(prepared, 'cd "$1" && : >.profile && mkdir x && chmod 0 x', folder)
     assert may(prepared, f'ln -s "{prepared.root}/etc" "$1/etc"', folder)

@@ -52,21 +52,21 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "text", "form"), WRONG)
-def test_the_line_and_the_form_are_told(machine, name, text, form):
+def test_line_and_expected_form_are_reported(machine, name, text, form):
     machine.write("etc/ldos-lab/lab.conf", f"\n{name}={text}\n")
-    told = machine.bootstrap("--list").stderr
-    assert told.endswith(f"lab.conf line 2: {name} cannot be '{text}'; it must be {form}\n")
+    reported = machine.bootstrap("--list").stderr
+    assert reported.endswith(f"lab.conf line 2: {name} cannot be '{text}'; it must be {form}\n")
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in WRONG}))
-def test_an_example_of_a_form_is_of_that_form(machine, name):
+def test_examples_match_their_form(machine, name):
     form = next(form for each, _, form in WRONG if each == name)
     example = "0" * 64 if name == "RUNNER_SHA256" else form.split()[-1]
     machine.write("etc/ldos-lab/lab.conf", f"{name}={example}\n")
     assert machine.bootstrap("--list").returncode == 0
 
 
-def test_a_file_that_others_can_write_is_refused(machine):
+def test_file_writable_by_others_is_refused(machine):
     machine.configure(TUNE_SMT="yes").chmod(0o664)
     done = machine.bootstrap("--dry-run")
     assert done.returncode == 1
@@ -80,7 +80,7 @@ def test_the_example_is_a_valid_file_of_settings(machine):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_file_from_elsewhere_becomes_the_machines_own(machine, tmp_path):
+def test_external_file_is_copied_to_the_machine(machine, tmp_path):
     (tmp_path / "mine.conf").write_text("ROS2=no\nKERNEL_TRACING=no")
     done = machine.bootstrap("--config", str(tmp_path / "mine.conf"), "--only", "machine")
     assert done.returncode == 0, done.stderr

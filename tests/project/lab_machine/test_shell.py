@@ -14,7 +14,7 @@ SCRIPTS = sorted(
 )
 
 
-def test_they_are_posix_shell():
+def test_scripts_are_posix_shell():
     assert len(SCRIPTS) > 15
     shell = shutil.which("dash") or "sh"
     for script in SCRIPTS:

@@ -39,7 +39,7 @@ BEFORE = ["schedutil"] * 4 + ["0", "on", "0-3", "f"]
         (["--governor", "--turbo", "--smt", "--irq-cpus=3"], ["performance"] * 4 + ["1", "off", "3", "8"]),
     ],
 )
-def test_what_was_chosen_is_set_and_put_back(machine, arguments, after):
+def test_chosen_settings_are_applied_and_restored(machine, arguments, after):
     assert settings(machine) == BEFORE
     assert tune(machine, "apply", *arguments) == 0
     assert settings(machine) == after
@@ -66,7 +66,7 @@ def test_values_from_before_are_recorded(machine):
     assert (change["place"], change["before"], change["after"]) == (TURBO, "0", "1")
 
 
-def test_a_restart_puts_back_and_the_next_boot_tunes_again(machine):
+def test_restart_restores_and_the_next_boot_tunes_again(machine):
     tune(machine, "apply", "--turbo")
     machine.write("proc/sys/kernel/random/boot_id", "9b2f\n")
     machine.write(TURBO, "0\n")
@@ -76,7 +76,7 @@ def test_a_restart_puts_back_and_the_next_boot_tunes_again(machine):
     assert settings(machine) == BEFORE
 
 
-def test_what_somebody_else_has_set_since_stays(machine, capsys):
+def test_later_foreign_values_are_kept(machine, capsys):
     tune(machine, "apply", "--governor")
     machine.write(GOVERNORS[0], "powersave")
     assert tune(machine, "undo") == 0
@@ -84,7 +84,7 @@ def test_what_somebody_else_has_set_since_stays(machine, capsys):
     assert "somebody else set it" in capsys.readouterr().out
 
 
-def test_what_cannot_be_had_here_is_an_error(machine, capsys):
+def test_unsupported_setting_is_an_error(machine, capsys):
     for cpu in range(4):
         machine.write(f"{CPU}/cpu{cpu}/cpufreq/scaling_available_governors", "schedutil")
     assert tune(machine, "apply", "--governor") == 1
@@ -92,7 +92,7 @@ def test_what_cannot_be_had_here_is_an_error(machine, capsys):
     assert settings(machine) == BEFORE
 
 
-def test_a_machine_without_frequency_scaling_needs_none(machine, capsys):
+def test_machine_without_frequency_scaling_is_accepted(machine, capsys):
     for place in GOVERNORS:
         (machine.root / place).unlink()
     assert tune(machine, "apply", "--governor") == 0
@@ -117,7 +117,7 @@ def test_no_interrupt_that_can_be_moved_is_an_error(machine, capsys):
 
 
 @pytest.mark.parametrize("cpus", ["4", "0-9", "x", "1-", "$(id)"])
-def test_cpus_that_are_not_there_are_refused(machine, cpus, capsys):
+def test_absent_cpus_are_refused(machine, cpus, capsys):
     assert tune(machine, "apply", f"--irq-cpus={cpus}") == 1
     assert "not done" in capsys.readouterr().err
     assert settings(machine) == BEFORE

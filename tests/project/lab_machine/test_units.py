@@ -36,11 +36,11 @@ def test_systemd_finds_no_fault(tmp_path):
     names = [unit.name.replace("@", "@400000") for unit in UNITS]
     command = ["systemd-analyze", f"--root={root}", "verify", *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    told = [line for line in done.stderr.splitlines() if "ldos" in line]
-    assert (done.returncode, told) == (0, []), done.stderr
+    reported = [line for line in done.stderr.splitlines() if "ldos" in line]
+    assert (done.returncode, reported) == (0, []), done.stderr
 
 
-def test_what_they_call_is_installed_by_a_phase():
+def test_programs_of_units_are_installed_by_a_phase():
     text = "".join(path.read_text() for path in (LAB / "phases").iterdir())
     for unit in UNITS:
         for key in ("ExecStart", "ExecStartPre", "ExecStopPost"):
@@ -51,7 +51,7 @@ def test_what_they_call_is_installed_by_a_phase():
                 assert name in text, call
 
 
-def test_a_job_has_no_rights_and_keeps_nothing():
+def test_job_has_no_privileges_and_no_persistent_state():
     unit = "runner/ldos-job@.service"
     held = {
         "User": "ldos-job-%i",
@@ -77,7 +77,7 @@ def test_a_job_has_no_rights_and_keeps_nothing():
     assert [call for call in values(unit, "ExecStart") if call.startswith("+")] == []
 
 
-def test_the_doctor_is_asked_with_a_jobs_limits():
+def test_doctor_runs_with_a_jobs_limits():
     for limit in ("LimitRTPRIO", "LimitMEMLOCK"):
         assert values("health/ldos-health.service", limit) == values("runner/ldos-job@.service", limit) != []
 
@@ -87,7 +87,7 @@ def test_the_doctor_is_asked_with_a_jobs_limits():
     ("unit", "threshold"),
     [("runner/ldos-job@.service", 25), ("runner/ldos-runner.service", 70), ("tuning/ldos-tuning.service", 40)],
 )
-def test_what_a_service_is_exposed_to_is_held_down(unit, threshold):
+def test_exposure_of_services_is_limited(unit, threshold):
     """In tenths, as systemd counts: 100 is a service without any restriction."""
     command = [
         "systemd-analyze",

@@ -1,4 +1,4 @@
-"""A hook as root has set it up: an allow-list of the right owner, and a lock nobody holds."""
+"""A hook as root has set it up: an allow-list of the right owner, and a free lock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def allow_list(tmp_path: Path, lock: str) -> Path:
 
 @pytest.fixture
 def refusal(tmp_path: Path, allow_list: Path) -> Callable[[Started], str]:
-    """Why a job may not begin; empty where it may."""
+    """The reason why a job may not begin; empty if it may."""
 
     def ask(started: Started) -> str:
         try:

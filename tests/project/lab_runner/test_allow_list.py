@@ -13,7 +13,7 @@ from tests.builders.runner import ALLOW_LIST
 EXAMPLE = Path(__file__).parents[3] / "lab" / "runner" / "runner.toml"
 
 
-def test_the_example_is_one_and_allows_nobody():
+def test_example_is_valid_and_allows_no_repository():
     allowed = parse_allow_list(EXAMPLE.read_bytes())
     assert parse_allow_list(b"\xef\xbb\xbf" + EXAMPLE.read_bytes()) == allowed
     assert {rule.event for rule in allowed.rules} == {*EVENTS}
@@ -86,13 +86,13 @@ def test_the_example_is_one_and_allows_nobody():
         ("[machine]", "[machine", "the allow-list is no TOML"),
     ],
 )
-def test_what_is_wrong_allows_nothing(old, new, reason):
+def test_invalid_allow_list_allows_nothing(old, new, reason):
     assert old in ALLOW_LIST
     with pytest.raises(Refused, match=reason):
         parse_allow_list(ALLOW_LIST.replace(old, new).encode())
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"allow = []\n[machine]\nmax_busy = 1\n", b"[" * 5000])
-def test_what_is_no_allow_list(content):
+def test_invalid_allow_lists_are_refused(content):
     with pytest.raises(Refused):
         parse_allow_list(content)

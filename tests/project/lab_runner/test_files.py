@@ -16,7 +16,7 @@ from tests.builders.runner import push
 
 @pytest.fixture
 def ask(tmp_path, allow_list):
-    """Why a job does not begin whose payload is a file that was put there."""
+    """The reason for refusing a job with a given payload file."""
 
     def ask(file) -> str:
         environment = {**push().environment(tmp_path), "GITHUB_EVENT_PATH": str(file)}
@@ -46,7 +46,7 @@ def payload(tmp_path):
         (b'{"repository": {"id": 1, "id": 2}}', "says something twice"),
     ],
 )
-def test_what_is_no_payload(tmp_path, ask, content, reason):
+def test_invalid_payload_is_refused(tmp_path, ask, content, reason):
     file = tmp_path / "bad.json"
     file.write_bytes(content)
     assert reason in ask(file)
@@ -59,7 +59,7 @@ def test_a_huge_payload(tmp_path, ask):
     assert ask(file) == f"the event's payload is larger than {job.LARGEST_PAYLOAD} bytes"
 
 
-def test_a_payload_elsewhere(tmp_path, ask):
+def test_missing_payload_or_special_file(tmp_path, ask):
     assert "cannot be opened: No such file" in ask(tmp_path / "absent.json")
     assert "is no regular file" in ask(tmp_path)
     os.mkfifo(tmp_path / "pipe")
@@ -73,7 +73,7 @@ def test_a_symlinked_payload(tmp_path, ask, payload):
     assert "is a symbolic link" in ask(link)
 
 
-def test_a_payload_with_a_second_name(tmp_path, ask, payload):
+def test_hard_linked_payload(tmp_path, ask, payload):
     push().environment(tmp_path)
     os.link(payload, tmp_path / "other.json")
     assert "has a second name" in ask(tmp_path / "other.json")
@@ -99,7 +99,7 @@ def test_an_allow_list_in_a_folder_that_others_can_write(allow_list):
         read_configuration(allow_list, owner=os.geteuid())
 
 
-def test_an_allow_list_of_somebody_else(allow_list):
+def test_allow_list_of_another_owner(allow_list):
     """Unless it is root's, as the tests of a container's root are."""
     if os.geteuid() == 0:
         os.chown(allow_list, 12345, -1)
@@ -114,7 +114,7 @@ def test_an_allow_list_that_is_a_link(allow_list):
         read_configuration(link, owner=os.geteuid())
 
 
-def test_an_allow_list_that_is_not_there(tmp_path):
+def test_missing_allow_list(tmp_path):
     with pytest.raises(Refused, match="cannot be opened: No such file"):
         read_configuration(tmp_path / "none" / "runner.toml", owner=os.geteuid())
 
@@ -129,7 +129,7 @@ def test_an_allow_list_behind_a_link(allow_list, tmp_path):
         read_configuration(tmp_path / "link" / "runner.toml", owner=os.geteuid())
 
 
-def test_an_allow_list_named_from_wherever_one_is(allow_list, monkeypatch):
+def test_relative_path_of_an_allow_list_is_refused(allow_list, monkeypatch):
     monkeypatch.chdir(allow_list.parent)
     with pytest.raises(Refused, match="is not named by an absolute path"):
         read_configuration(Path(allow_list.name), owner=os.geteuid())

@@ -38,7 +38,7 @@ def write(file, text):
 STEADY = {"governor": "performance", "turbo": "off", "smt": "off"}
 
 
-def test_a_machine_that_is_as_it_should_be(root):
+def test_correct_machine_state_is_accepted(root):
     require_settings(STEADY, root)
 
 
@@ -53,19 +53,19 @@ def test_a_machine_that_is_as_it_should_be(root):
         ("smt/active", "", "smt 'unknown' instead of off"),
     ],
 )
-def test_a_machine_that_is_not(root, file, value, reason):
+def test_incorrect_machine_state_is_refused(root, file, value, reason):
     write(root / "sys/devices/system/cpu" / file, value)
     with pytest.raises(Refused, match=reason):
         require_settings(STEADY, root)
 
 
-def test_what_cannot_be_read_is_not_as_it_should_be(tmp_path):
+def test_unreadable_state_is_refused(tmp_path):
     for name, value in STEADY.items():
         with pytest.raises(Refused, match=f"{name} 'unknown' instead of {value}"):
             require_settings({name: value}, tmp_path)
 
 
-def test_the_other_switch_of_the_boost(root):
+def test_other_boost_switch(root):
     (root / "sys/devices/system/cpu/intel_pstate/no_turbo").unlink()
     write(root / "sys/devices/system/cpu/cpufreq/boost", "0")
     require_settings({"turbo": "off"}, root)
@@ -94,13 +94,13 @@ def test_a_busy_machine_is_refused(root, lock):
         require_machine(demands(lock), root=root, sleep=kernel.sleep)
 
 
-def test_what_is_just_ending_is_waited_for(root, lock):
+def test_ending_process_is_awaited(root, lock):
     kernel = Kernel(root, 0.9, 0.5, 0.1, 1.0)
     require_machine(demands(lock, settle_s=10), root=root, sleep=kernel.sleep)
     assert kernel.waited == 3.0
 
 
-def test_the_waiting_ends(root, lock):
+def test_wait_has_a_limit(root, lock):
     kernel = Kernel(root, 0.9, 0.8, 0.7, 0.6)
     with pytest.raises(Refused, match="busy: 60 %"):
         require_machine(demands(lock, settle_s=3), root=root, sleep=kernel.sleep)
@@ -108,9 +108,9 @@ def test_the_waiting_ends(root, lock):
 
 
 @pytest.mark.parametrize("text", ["", "cpu", "cpu a b c d e f g h", "cpu -1 0 0 0 0 0 0 0"])
-def test_a_kernel_that_does_not_say(root, lock, text):
+def test_kernel_without_cpu_statistics_is_refused(root, lock, text):
     write(root / "proc/stat", text)
-    with pytest.raises(Refused, match="cannot be told"):
+    with pytest.raises(Refused, match="cannot be determined"):
         require_machine(demands(lock), root=root, sleep=lambda seconds: None)
 
 
@@ -119,11 +119,11 @@ def test_a_clock_that_stands(root, lock):
         require_machine(demands(lock), root=root, sleep=lambda seconds: None)
 
 
-def test_this_machine_really_says_how_busy_it_is(lock):
+def test_this_machine_reports_its_load(lock):
     require_machine(demands(lock, max_busy=1.0))
 
 
-def test_a_machine_that_is_really_busy(lock):
+def test_really_busy_machine_is_refused(lock):
     """As many loops as CPUs that this test has, which end by themselves."""
     spin = ["timeout", "20", "sh", "-c", "while :; do :; done"]
     loops = [subprocess.Popen(spin) for _ in os.sched_getaffinity(0)]
@@ -136,7 +136,7 @@ def test_a_machine_that_is_really_busy(lock):
             loop.wait()
 
 
-def test_a_machine_on_which_is_measured(tmp_path, allow_list, lock, monkeypatch):
+def test_measuring_machine_is_refused(tmp_path, allow_list, lock, monkeypatch):
     """The lock is that of the plugin, taken as the plugin takes it."""
     monkeypatch.setenv(LOCK_VARIABLE, lock)
     environment = push().environment(tmp_path)

@@ -28,17 +28,17 @@ WORDS = [pull_request_target(), maintainers_word()]
 
 
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened", "edited", "labeled"])
-def test_a_maintainers_own_branch_is_measured(refusal, action):
+def test_maintainers_branch_is_measured(refusal, action):
     assert refusal(pull_request_target(action)) == ""
     assert refusal(pull_request_target(action, sender="owner")) == ""
 
 
-def test_a_label_of_a_maintainer_counts_for_the_branch_of_anybody_who_may_push_one(refusal):
+def test_maintainers_label_counts_for_any_branch_of_the_repository(refusal):
     assert refusal(pull_request_target("labeled", author="writer")) == ""
 
 
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened", "edited"])
-def test_for_such_a_branch_nothing_else_is_a_maintainers_word(refusal, action):
+def test_other_events_give_no_permission_for_a_branch(refusal, action):
     """As where a maintainer clicks on "Update branch"."""
     reason = "the pull request is by 'writer': it needs a maintainer's label ldos or comment /ldos SHA"
     assert refusal(pull_request_target(action, author="writer")) == reason
@@ -46,8 +46,8 @@ def test_for_such_a_branch_nothing_else_is_a_maintainers_word(refusal, action):
 
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened", "edited", "labeled"])
 @pytest.mark.parametrize("author", ["maintainer", "writer"])
-def test_what_somebody_else_does_is_no_word(refusal, action, author):
-    """As a push of a stranger to a maintainer's branch, or a label by who may only label."""
+def test_other_users_events_give_no_permission(refusal, action, author):
+    """A push of an unknown user to a maintainer's branch, or a label of a user who may only label."""
     assert refusal(pull_request_target(action, sender="writer", author=author)) == "'writer' may not start jobs here"
 
 
@@ -55,12 +55,12 @@ def test_what_somebody_else_does_is_no_word(refusal, action, author):
 @pytest.mark.parametrize(
     ("sender", "author"), [("stranger", "stranger"), ("maintainer", "stranger"), ("owner", "owner")]
 )
-def test_a_fork_needs_a_comment_whoever_does_what(refusal, action, sender, author):
+def test_fork_always_needs_a_comment(refusal, action, sender, author):
     reason = f"the pull request is from a fork ('{author}/arm'): it needs a maintainer's comment /ldos SHA"
     assert refusal(pull_request_target(action, sender=sender, author=author, of_fork=True)) == reason
 
 
-def test_a_fork_that_is_gone(refusal):
+def test_deleted_fork(refusal):
     started = pull_request_target("labeled", of_fork=True).changed({"pull_request.head.repo": None})
     assert "from a fork (that is gone): it needs a maintainer's comment" in refusal(started)
 
@@ -80,7 +80,7 @@ def test_a_fork_that_is_gone(refusal):
         ["opened"],
     ],
 )
-def test_what_else_happens_to_a_pull_request_starts_nothing(refusal, action):
+def test_other_pull_request_events_start_nothing(refusal, action):
     assert "no measurement is for the action" in refusal(pull_request_target().changed({"action": action}))
 
 
@@ -166,26 +166,26 @@ def test_what_else_happens_to_a_pull_request_starts_nothing(refusal, action):
         ),
     ],
 )
-def test_a_pull_request_that_is_not_what_it_says(refusal, started, reason):
+def test_inconsistent_pull_request_is_refused(refusal, started, reason):
     assert refusal(started).startswith(reason)
 
 
 @pytest.mark.parametrize(
     "head", [None, "", "steal", HEAD[:12], HEAD.upper(), f"{HEAD}0", f"{HEAD}\n", [HEAD], 7, "０" * 40, f" {HEAD}"]
 )
-def test_a_head_that_is_no_whole_commit(refusal, head):
+def test_head_without_a_full_commit_is_refused(refusal, head):
     started = pull_request_target().changed({"pull_request.head.sha": head})
     assert refusal(started) == "the pull request's head is no whole commit"
 
 
 @pytest.mark.parametrize("comment", VALID, ids=range(len(VALID)))
-def test_a_maintainers_word_is_measured(refusal, comment):
+def test_commit_of_a_maintainers_comment_is_measured(refusal, comment):
     assert refusal(maintainers_word(comment)) == ""
     assert refusal(maintainers_word(comment, sender="stranger")) == "'stranger' may not start jobs here"
 
 
 @pytest.mark.parametrize("comment", INVALID, ids=range(len(INVALID)))
-def test_a_comment_that_is_no_word_starts_nothing(refusal, comment):
+def test_other_comments_start_nothing(refusal, comment):
     assert INVALID[comment] in refusal(maintainers_word(comment))
 
 
@@ -223,11 +223,11 @@ NOT_THEIRS = "'maintainer' did not write the comment, or an app did in that name
         (pull_request_target().changed({"review": {}}), "the payload is one of another event: it has review"),
     ],
 )
-def test_a_comment_that_is_not_what_it_says(refusal, started, reason):
+def test_inconsistent_comment_is_refused(refusal, started, reason):
     assert refusal(started).startswith(reason)
 
 
-def test_without_a_word_on_apps_a_comment_is_its_authors(refusal):
+def test_comment_without_an_app_is_its_authors(refusal):
     started = maintainers_word()
     del started.payload["comment"]["performed_via_github_app"]
     assert refusal(started) == ""
@@ -237,7 +237,7 @@ def test_without_a_word_on_apps_a_comment_is_its_authors(refusal):
 class TestBoth:
     """A pull request's event and a comment's run the default branch's workflow."""
 
-    def test_of_the_default_branch_alone(self, refusal, started):
+    def test_only_the_default_branch_is_accepted(self, refusal, started):
         topic = "refs/heads/topic"
         moved = started.changed(
             GITHUB_REF=topic, GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/request.yml@{topic}"
@@ -248,41 +248,41 @@ class TestBoth:
         assert "not from the default branch" in refusal(started.changed({"repository.default_branch": None}))
 
     @pytest.mark.parametrize("ref", ["refs/pull/13/merge", "refs/pull/13/head", QUEUED, "refs/tags/main", "main"])
-    def test_and_of_no_other_ref(self, refusal, started, ref):
+    def test_other_refs_are_refused(self, refusal, started, ref):
         assert "not from the default branch" in refusal(started.changed(GITHUB_REF=ref))
 
     @pytest.mark.parametrize("path", [GATE, ".github/workflows/steal.yml", "../request.yml"])
-    def test_of_the_workflow_that_is_named(self, refusal, started, path):
+    def test_only_the_named_workflow_is_accepted(self, refusal, started, path):
         assert "is not allowed" in refusal(started.changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{path}@{MAIN}"))
 
-    def test_at_the_commit_that_it_runs_for(self, refusal, started):
+    def test_workflow_must_be_at_its_runs_commit(self, refusal, started):
         assert "from another commit" in refusal(started.changed(GITHUB_WORKFLOW_SHA=HEAD))
 
-    def test_of_a_protected_branch(self, refusal, started):
+    def test_branch_must_be_protected(self, refusal, started):
         assert refusal(started.changed(GITHUB_REF_PROTECTED="false")) == f"the branch '{MAIN}' is not protected"
 
-    def test_of_the_repository_alone(self, refusal, started):
+    def test_only_the_repository_is_accepted(self, refusal, started):
         whose = {"repository.full_name": "stranger/arm", "repository.id": 666}
         fork = started.changed(whose, GITHUB_REPOSITORY="stranger/arm", GITHUB_REPOSITORY_ID="666")
         assert refusal(started.changed({"repository.id": 666}))
         assert refusal(fork)
 
-    def test_by_who_did_it(self, refusal, started):
+    def test_actor_must_be_the_sender(self, refusal, started):
         reason = "payload and variables disagree on who started the job"
         assert refusal(started.changed({"sender.login": "stranger"})) == reason
         assert refusal(started.changed(GITHUB_ACTOR="owner")) == reason
 
-    def test_and_by_who_starts_it_again(self, refusal, started):
+    def test_user_who_reruns_must_be_a_maintainer(self, refusal, started):
         assert refusal(started.changed(GITHUB_TRIGGERING_ACTOR="owner")) == ""
         reason = "'maintainer', started again by 'stranger', may not start jobs here"
         assert refusal(started.changed(GITHUB_TRIGGERING_ACTOR="stranger")) == reason
 
     @pytest.mark.parametrize("login", ["Maintainer", "maintainer[bot]", "github-actions[bot]", "ghost"])
-    def test_a_name_that_is_nearly_a_maintainers(self, refusal, started, login):
+    def test_similar_login_is_refused(self, refusal, started, login):
         named = started.changed({"sender.login": login}, GITHUB_ACTOR=login, GITHUB_TRIGGERING_ACTOR=login)
         assert refusal(named)
 
-    def test_who_left_the_list_gives_no_word_any_more(self, refusal, started, allow_list):
+    def test_former_maintainers_permission_is_refused(self, refusal, started, allow_list):
         allow_list.write_text(allow_list.read_text("utf-8").replace('"maintainer"', '"successor"'), "utf-8")
         assert refusal(started) == "'maintainer' may not start jobs here"
 
@@ -310,6 +310,6 @@ def test_root_may_allow_a_branch_that_cannot_be_protected(refusal, allow_list, s
         (maintainers_word().changed(GITHUB_TRIGGERING_ACTOR="owner"), HEAD, "maintainer and owner"),
     ],
 )
-def test_the_log_names_the_commit_and_whose_word_it_is(tmp_path, allow_list, started, commit, giver):
+def test_log_names_the_commit_and_the_maintainer(tmp_path, allow_list, started, commit, giver):
     line = check(started.environment(tmp_path), allow_list, owner=os.geteuid(), require=lambda demands: None)
     assert f" of {REPOSITORY}, measures {commit}, word of {giver}, {REPOSITORY}/.github/workflows/" in line

@@ -12,13 +12,13 @@ from tests.builders.words_of_maintainers import HEAD, INVALID, VALID
 
 
 @pytest.mark.parametrize("comment", VALID, ids=range(len(VALID)))
-def test_what_is_a_word(comment):
+def test_valid_comments(comment):
     word = read_word(comment)
     assert (word.commit, word.options) == VALID[comment]
 
 
 @pytest.mark.parametrize("comment", INVALID, ids=range(len(INVALID)))
-def test_what_is_none(comment):
+def test_invalid_comments(comment):
     with pytest.raises(Refused, match=re.escape(INVALID[comment])) as refused:
         read_word(comment)
     assert str(refused.value).isascii()

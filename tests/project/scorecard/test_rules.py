@@ -1,4 +1,4 @@
-"""Rules of other tools, held against what is known of them."""
+"""Rules of other tools, compared with their documentation."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_bencher_sees_one_report_a_start():
 
 
 @pytest.mark.parametrize(("rule", "limit"), [(PytestBenchmark(), 1.1), (GithubActionBenchmark(2.0, ""), 2.0)])
-def test_ratios_of_means_are_held_against_their_limit(rule, limit):
+def test_ratios_of_means_are_compared_with_the_limit(rule, limit):
     base = np.full((2, 30), 10.0)
     heads = np.array([[10 * limit - 0.01] * 30, [10 * limit + 0.01] * 30])
     assert rule.fires(base, heads, BLOCKS).tolist() == [False, True]

@@ -63,7 +63,7 @@ LONG = {"recorded_in_turns", "recorded_sequential"}
     [pytest.param(each, marks=pytest.mark.acceptance) if each.name in LONG else each for each in DATA_SETS],
     ids=lambda data: data.name,
 )
-def test_a_data_set_draws_what_it_says(data):
+def test_data_set_draws_the_stated_numbers(data):
     for scenario in data.scenarios:
         batch = data.draw(scenario, 3, generator(data.name))
         assert set(data.metrics) <= set(batch.base.values)
@@ -131,7 +131,7 @@ def test_the_best_test_needs_more_trials_for_smaller_shifts():
 
 
 @pytest.mark.acceptance
-def test_on_a_noisy_machine_every_required_metric_leaves_equal_versions_undecided_and_the_own_choice_passes_them():
+def test_noisy_machine_is_inconclusive_with_required_metrics_and_passes_by_default():
     every, own, _ = (
         Counter(each.verdict for each in judge_chunk(0, runs=4, rule=rule, shift=SHIFTS[0])) for rule in RULES
     )

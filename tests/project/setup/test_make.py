@@ -13,9 +13,9 @@ ROOT = Path(__file__).parents[3]
 NATIVE = "pytest_ldos/trace/ctf/native"
 
 SETUP = """#!/bin/sh
-echo "setup $*" >>told
+echo "setup $*" >>calls
 mkdir -p "$1/bin"
-printf '#!/bin/sh\\necho "python $*" >>told\\n' >"$1/bin/python"
+printf '#!/bin/sh\\necho "python $*" >>calls\\n' >"$1/bin/python"
 chmod +x "$1/bin/python"
 sh .ci/made-from .ci/setup >"$1/.ready"
 """
@@ -39,12 +39,12 @@ def checkout(tmp_path):
 
 
 def make(folder, target="baseline"):
-    """What ran."""
-    (folder / "told").write_text("")
+    """The commands that ran."""
+    (folder / "calls").write_text("")
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "ARGS"))}
     done = subprocess.run(["make", target], cwd=folder, env=ours, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return [line.strip() for line in (folder / "told").read_text().splitlines()]
+    return [line.strip() for line in (folder / "calls").read_text().splitlines()]
 
 
 def edit(file, before, after):
@@ -57,7 +57,7 @@ def test_once(checkout):
     assert make(checkout) == [MEASURED]
 
 
-def test_settings_of_a_measurement_are_no_reason(checkout):
+def test_measurement_settings_are_no_reason_to_rebuild(checkout):
     with (checkout / "pyproject.toml").open("a") as file:
         file.write("\n[tool.ldos]\ntrials = 30\n\n[tool.ldos.stack.faults]\nplanning_delay_ms = 6\n")
     assert make(checkout) == [MEASURED]
@@ -71,13 +71,13 @@ def test_settings_of_a_measurement_are_no_reason(checkout):
         ('build-frontend = "build"', 'build-frontend = "pip"'),
     ],
 )
-def test_other_tables_and_comments_are_none_either(checkout, before, after):
+def test_other_tables_and_comments_are_no_reason_to_rebuild(checkout, before, after):
     edit(checkout / "pyproject.toml", before, after)
     assert make(checkout) == [MEASURED]
 
 
-def test_time_stamps_are_none(checkout):
-    """A checkout of another commit and back writes all files anew."""
+def test_time_stamps_are_no_reason_to_rebuild(checkout):
+    """A checkout of another commit and back writes all files again."""
     for file in checkout.rglob("*"):
         os.utime(file)
     assert make(checkout) == [MEASURED]
@@ -93,20 +93,20 @@ def test_time_stamps_are_none(checkout):
         ('build-dir = "build/', 'build-dir = "built/'),
     ],
 )
-def test_what_is_built_and_needed_is_a_reason(checkout, before, after):
+def test_sources_and_dependencies_are_a_reason_to_rebuild(checkout, before, after):
     edit(checkout / "pyproject.toml", before, after)
     assert make(checkout) == [ANEW, MEASURED]
     assert make(checkout) == [MEASURED]
 
 
-def test_how_it_is_built_is_one(checkout):
+def test_build_settings_are_a_reason_to_rebuild(checkout):
     for name in ("CMakeLists.txt", f"{NATIVE}/census.cpp", ".ci/setup"):
         with (checkout / name).open("a") as file:
             file.write("\n")
         assert make(checkout) == [ANEW, MEASURED]
 
 
-def test_native_sources_that_come_and_go_are_one(checkout):
+def test_added_and_removed_native_sources_are_a_reason_to_rebuild(checkout):
     (checkout / NATIVE / "a b.cpp").write_text("")
     assert make(checkout) == [ANEW, MEASURED]
     (checkout / NATIVE / "a b.cpp").rename(checkout / NATIVE / "c.cpp")
@@ -115,7 +115,7 @@ def test_native_sources_that_come_and_go_are_one(checkout):
     assert make(checkout) == [ANEW, MEASURED]
 
 
-def test_what_was_missing_is_looked_for_again(checkout):
+def test_missing_parts_are_searched_again(checkout):
     (checkout / ".venv/.missing").write_text("lttng-tools\n")
     assert make(checkout) == ["setup .venv", MEASURED]
 
@@ -128,7 +128,7 @@ def test_an_environment_of_an_earlier_version_is_made_again(checkout):
     assert make(checkout, "setup") == [ANEW]
 
 
-def test_what_a_set_up_names_as_missing(tmp_path):
+def test_setup_names_missing_parts(tmp_path):
     """All that tests and the decoder's build call, on a machine that has nothing but what every Debian has."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -144,7 +144,7 @@ def test_what_a_set_up_names_as_missing(tmp_path):
     assert "python3 is missing" in done.stderr
 
 
-def test_a_set_up_without_packages_says_whose_fault_it_was(tmp_path):
+def test_setup_without_packages_names_the_cause(tmp_path):
     """pip's own words end with "error: subprocess-exited-with-error"."""
     programs = tmp_path / "bin"
     programs.mkdir()

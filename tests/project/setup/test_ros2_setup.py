@@ -28,7 +28,7 @@ needs_colcon = pytest.mark.skipif(
 
 @pytest.fixture
 def project(tmp_path):
-    for name in ("ldos_bringup", "ldos_load"):
+    for name in ("ldos_bringup", "ldos_cost"):
         (tmp_path / "project/ros_ws/src" / name).mkdir(parents=True)
         (tmp_path / "project/ros_ws/src" / name / "package.xml").touch()
     for name in ("pyproject.toml", "CMakeLists.txt", "pytest_ldos"):
@@ -53,7 +53,7 @@ def test_ubuntu_gets_ros_from_its_repository(project, tmp_path):
         "SHA256:35441f3092fd0577",
         "ros-jazzy-moveit ",
         f"sourcing {tmp_path}/none/jazzy/setup.sh",
-        "building ldos_bringup ldos_load",
+        "building ldos_bringup ldos_cost",
         "would run: colcon",
         "-m venv --clear --system-site-packages .venv-ros2",
         "pip install --quiet --editable .[dev,ros2]",
@@ -93,7 +93,7 @@ def test_a_repository_without_a_known_checksum_is_set_up_by_the_user(project, tm
     assert "apt-get install -y --no-install-recommends ros-lyrical-ros-base" in done.stderr
 
 
-def test_elsewhere_the_distribution_that_is_installed_is_taken(project, tmp_path):
+def test_on_other_systems_the_installed_distribution_is_used(project, tmp_path):
     (tmp_path / "ros/lyrical").mkdir(parents=True)
     (tmp_path / "ros/lyrical/setup.sh").write_text(f"AMENT_PREFIX_PATH={tmp_path}/ros/lyrical\n")
     done = setup(project, BOOKWORM, "--ros-root", str(tmp_path / "ros"), ".venv-ros2")
@@ -112,8 +112,8 @@ def test_a_plan_leaves_nothing_behind(project, tmp_path):
 def test_a_download_that_fails_leaves_nothing_behind(project, tmp_path):
     """Root of an Ubuntu without ROS's repository, whose downloads go through a proxy that is not there."""
     (tmp_path / "tmp").mkdir()
-    nobody = 'Acquire::https::Proxy "http://127.0.0.1:9"; Acquire::Retries "0";'
-    (tmp_path / "apt.conf").write_text(f'{nobody} Dir::Etc::main "/dev/null"; Dir::Etc::parts "/dev/null";\n')
+    unreachable = 'Acquire::https::Proxy "http://127.0.0.1:9"; Acquire::Retries "0";'
+    (tmp_path / "apt.conf").write_text(f'{unreachable} Dir::Etc::main "/dev/null"; Dir::Etc::parts "/dev/null";\n')
     bin_ = add_program(tmp_path / "bin", "id", "echo 0")
     add_program(bin_, "apt-get", "echo apt-get >&2")
     add_program(bin_, "chmod", f"echo made $2 >&2; exec {shutil.which('chmod')} $@")
@@ -129,12 +129,12 @@ def test_a_download_that_fails_leaves_nothing_behind(project, tmp_path):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_a_container_that_names_a_distro_has_not_sourced_it(project, tmp_path):
+def test_ros_distro_variable_alone_is_not_a_sourced_ros(project, tmp_path):
     done = setup(project, NOBLE, "--ros-root", str(tmp_path / "none"), "v", ROS_DISTRO="jazzy")
     assert f"sourcing {tmp_path}/none/jazzy/setup.sh" in done.stderr
 
 
-def test_another_system_is_told_what_is_missing(project, tmp_path):
+def test_missing_parts_are_reported_on_other_systems(project, tmp_path):
     done = setup(project, BOOKWORM, "--ros-root", str(tmp_path / "none"), ".venv-ros2")
     assert done.returncode == 1
     assert "ROS 2 jazzy is missing" in done.stderr
@@ -154,17 +154,17 @@ def test_an_installed_ros_of_another_system_is_used_as_it_is(project, tmp_path):
 
 
 @pytest.mark.parametrize("system", [NOBLE, BOOKWORM])
-def test_nothing_is_installed_beside_a_sourced_ros(project, tmp_path, system):
+def test_nothing_is_installed_next_to_a_sourced_ros(project, tmp_path, system):
     prefix = add_packages(tmp_path / "built", ["rclcpp"])
     done = setup(project, system, ".venv-ros2", **sourced(prefix, distro="rolling"))
     assert done.returncode == 0, done.stderr
     assert f"using the ROS 2 that is sourced: rolling ({prefix})" in done.stderr
     assert "apt-get" not in done.stderr
-    assert "building ldos_bringup ldos_load" in done.stderr
+    assert "building ldos_bringup ldos_cost" in done.stderr
 
 
-def test_packages_of_ours_that_are_sourced_are_not_built_again(project, tmp_path):
-    prefix = add_packages(tmp_path / "built", ["ldos_load"])
+def test_sourced_own_packages_are_not_built_again(project, tmp_path):
+    prefix = add_packages(tmp_path / "built", ["ldos_cost"])
     assert "building ldos_bringup\n" in setup(project, BOOKWORM, "v", **sourced(prefix)).stderr
     add_packages(prefix, ["ldos_bringup"])
     done = setup(project, BOOKWORM, "v", **sourced(prefix))
@@ -172,13 +172,13 @@ def test_packages_of_ours_that_are_sourced_are_not_built_again(project, tmp_path
     assert "colcon" not in done.stderr
 
 
-def test_what_was_built_here_is_built_again_when_it_is_sourced(project):
-    own = add_packages(project / "ros_ws/install/ldos_load", ["ldos_load"])
-    assert "building ldos_bringup ldos_load" in setup(project, BOOKWORM, "v", **sourced(own)).stderr
+def test_own_builds_are_rebuilt_even_if_sourced(project):
+    own = add_packages(project / "ros_ws/install/ldos_cost", ["ldos_cost"])
+    assert "building ldos_bringup ldos_cost" in setup(project, BOOKWORM, "v", **sourced(own)).stderr
 
 
 def test_the_python_is_one_that_imports_ros(project, tmp_path):
-    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    prefix = add_packages(tmp_path / "built", ["ldos_cost", "ldos_bringup"])
     done = setup(project, BOOKWORM, "v", dry_run=False, **sourced(prefix))
     assert done.returncode == 1
     assert "can import launch, launch_ros and rclpy" in done.stderr
@@ -187,9 +187,9 @@ def test_the_python_is_one_that_imports_ros(project, tmp_path):
     assert "-m venv --clear --system-site-packages v" in plan
 
 
-def test_a_virtual_environment_that_is_active_is_not_what_the_new_one_is_made_of(project, tmp_path):
-    """It may be the very one that is made anew."""
-    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+def test_new_environment_is_not_based_on_an_active_one(project, tmp_path):
+    """It may be the one that is created again."""
+    prefix = add_packages(tmp_path / "built", ["ldos_cost", "ldos_bringup"])
     active = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     plan = setup(project, BOOKWORM, "v", **sourced(prefix), PYTHONPATH=str(add_python(prefix, ROS_PYTHON)), PATH=active)
     assert f"making v of {os.path.realpath(sys._base_executable)}," in plan.stderr
@@ -211,9 +211,9 @@ def ready(project, tmp_path):
     return environment
 
 
-def test_the_command_runs_in_what_was_made_ready(project, tmp_path, ready):
+def test_command_runs_in_the_prepared_environment(project, tmp_path, ready):
     """With a virtual environment that is ready already."""
-    add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    add_packages(tmp_path / "built", ["ldos_cost", "ldos_bringup"])
     (project / "pyproject.toml").write_text("[tool.ldos]\ntrials = 3\n")
     done = setup(project, BOOKWORM, "v", "--", "tool", "a b", "c", dry_run=False, **ready)
     assert (done.returncode, done.stdout) == (7, "jazzy: a b c: \n"), done.stderr
@@ -266,7 +266,7 @@ def test_an_optional_package_that_cannot_be_built_is_left_out_with_its_reason(pr
     ],
 )
 def test_a_package_that_is_needed_and_cannot_be_built_is_named(project, ready, more, reason):
-    """What it lacks is found before anything is built."""
+    """Missing requirements are found before anything is built."""
     done = build(project, ready, {**WORKSPACE, "ldos_goal_client": {"more": more}}, "--", "tool")
     assert (done.returncode, "jazzy: " in done.stdout) == (1, False)
     assert f"ldos_goal_client of ros_ws cannot be built: {reason}" in done.stderr
@@ -274,14 +274,14 @@ def test_a_package_that_is_needed_and_cannot_be_built_is_named(project, ready, m
 
 
 @needs_colcon
-def test_what_only_tests_of_a_package_require_is_not_looked_for(project, ready):
+def test_test_only_dependencies_are_not_required(project, ready):
     more = f"if(BUILD_TESTING)\n  find_package({NO_CONFIG} REQUIRED)\nendif()"
     done = build(project, ready, {"ldos_bringup": {"more": more}}, "--", "tool")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (7, "jazzy: : "), done.stderr
 
 
-def test_an_environment_that_was_made_from_something_else_is_made_again(project, tmp_path):
-    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+def test_environment_from_other_inputs_is_recreated(project, tmp_path):
+    prefix = add_packages(tmp_path / "built", ["ldos_cost", "ldos_bringup"])
     environment = {**sourced(prefix), "PYTHONPATH": str(add_python(prefix, ROS_PYTHON))}
     (project / "v").mkdir()
     (project / "v/.ready").write_text("another digest\n")
@@ -315,7 +315,7 @@ def test_shellcheck_has_no_complaints():
     )
 
 
-def test_packages_alone_can_be_asked_for(project):
+def test_packages_alone_can_be_requested(project):
     done = setup(project, NOBLE, "--packages-only")
     assert done.returncode == 0, done.stderr
     assert "ros-jazzy-moveit " in done.stderr

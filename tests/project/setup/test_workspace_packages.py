@@ -1,4 +1,4 @@
-"""What packages of ``ros_ws`` need: their CMake with the real CMake, and stand-ins for what ROS 2 has."""
+"""Requirements of ``ros_ws``'s packages: their files with the real CMake, and stand-ins for ROS 2."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.fakes.github_api import FakeGitHub
 HOME = f"https://github.com/{REPOSITORY}"
 LABELS = ("ldos-lab-a", "ldos-lab-b")
 SCENARIOS = ("baseline", "cpu_load", "msg_load", "cpu_limit")
-"""What is measured where nobody asks for others."""
+"""Scenarios that are measured by default."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class World:
             self.scratch.measures(number, files)
 
     def merge_group(self, commit: str, *, repository: Mapping[str, Any] = _REPOSITORY) -> Run:
-        """The gate of a merge queue, for the pull request 7; and what is said of it."""
+        """The gate of a merge queue, for pull request 7, and its report."""
         base = self.scratch.head("main")
         self.github.open(7, self.scratch.head("topic"), base)
         branch = f"gh-readonly-queue/main/pr-7-{base}"
@@ -76,7 +76,7 @@ class World:
         return self._gate(commit, Event("merge_group", ref, payload), branch)
 
     def push(self, commit: str, *, before: str) -> Run:
-        """The gate of a push to the main branch, and what is said of it."""
+        """The gate of a push to the main branch, and its report."""
         ref = "refs/heads/main"
         self.github.revisions[before[:12]] = before
         payload = {"ref": ref, "before": before, "after": commit, "repository": _REPOSITORY}
@@ -113,7 +113,7 @@ class World:
         return self._run(workflow, commit, Event("schedule", "refs/heads/main", payload), job=job)
 
     def after_verdict(self, commit: str) -> Run:
-        """What begins when a verdict was given; but for GitHub's own action that publishes."""
+        """Workflows that start after a verdict, except GitHub's own publishing action."""
         payload = after(commit, "main", "workflow_run")
         return self._run("pages.yml", commit, Event("workflow_run", "refs/heads/main", payload), job="make")
 

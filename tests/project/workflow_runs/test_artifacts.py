@@ -59,7 +59,7 @@ def shown(world) -> list[str]:
     return re.findall(r"^\| (\S+) \| msg", comment(world), re.MULTILINE)
 
 
-def test_files_of_one_name_are_shown_each_with_its_machine(world):
+def test_files_of_equal_name_are_shown_with_their_machines(world):
     run = world.merge_group(measured_by(world))
     assert run.results["post"] == ["success"], run.log
     assert sorted(shown(world)) == [FORGED, HONEST]
@@ -73,7 +73,7 @@ def test_files_below_another_machine_s_name(world):
     assert sorted(shown(world)) == [FORGED, HONEST]
 
 
-def test_files_below_the_name_of_a_machine_that_left_nothing(world):
+def test_files_below_the_name_of_a_machine_without_results(world):
     """One artifact alone would be unpacked without a folder of its own."""
     run = world.merge_group(measured_by(world, MEASURE + LEAVES_NOTHING))
     assert run.results["render"] == ["failure"], "one machine left no result"
@@ -81,7 +81,7 @@ def test_files_below_the_name_of_a_machine_that_left_nothing(world):
     assert comment(world).count(FORGED) == 1
 
 
-def test_no_machine_left_anything(world):
+def test_no_machine_has_results(world):
     world.merge_group(measured_by(world, MEASURE + "rm -r results/packed/result\n"))
     assert "nothing was measured" in comment(world)
     assert all(f"No result came from {label}" in comment(world) for label in LABELS)
@@ -106,7 +106,7 @@ PATHS = (
 )
 
 
-def test_artifacts_that_nobody_asked_for(world, tmp_path):
+def test_unrequested_artifacts(world, tmp_path):
     """Made as by somebody with the run's own token, with names and paths that no action would take."""
     text = json_text.render(of_class("evil-cpu"))
     evil = archive({path.replace("/tmp", str(tmp_path)): text for path in PATHS})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def test_no_right_to_open_pull_requests_is_needed(world):
-    """Where GitHub refuses a workflow's, as it does by default."""
+    """GitHub refuses a workflow's pull request, as by default."""
     commit = world.scratch.head("main")
     world.measures(commit)
     run = world.by_hand("baseline.yml", commit, branch="main", sha=commit, trials="12")

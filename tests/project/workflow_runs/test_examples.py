@@ -11,7 +11,7 @@ from tests.builders.asking import pull_request
 from tests.builders.engine import Event, head_of
 from tests.builders.git import git
 from tests.builders.scratch import ROOT, UNKNOWN_KEY, make_scratch
-from tests.project.workflow_runs.test_pull_requests import said
+from tests.project.workflow_runs.test_pull_requests import document_of
 
 EXAMPLES = ROOT / "examples" / "ci" / "github"
 
@@ -39,15 +39,15 @@ def test_a_pull_request(project):
     base = project.scratch.head("main")
     head = project.scratch.commit("topic", {"arm.py": ""}, onto="main")
     found = project.github.open(7, head, base)
-    project.measures(head, said(Verdict.PASSED), said(Verdict.PASSED), base=base)
+    project.measures(head, document_of(Verdict.PASSED), document_of(Verdict.PASSED), base=base)
     run = project.asks("pull_request_target", pull_request("opened", found))
     assert {state for state, _ in project.github.shown(head).values()} == {"success"}, run.log
 
 
-def test_a_runner_of_ones_own(project):
+def test_own_runner(project):
     before = project.scratch.head("main")
     commit = project.scratch.commit("main", {"arm.py": ""})
-    project.measures(commit, said(Verdict.PASSED), said(Verdict.PASSED), base=before)
+    project.measures(commit, document_of(Verdict.PASSED), document_of(Verdict.PASSED), base=before)
     event = Event("push", "refs/heads/main", {"ref": "refs/heads/main", "before": before, "after": commit})
     run = project.by_default("own_runner.yml", event)
     assert run.results == {"measure": ["success"]}, run.log

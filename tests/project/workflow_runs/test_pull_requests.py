@@ -16,8 +16,8 @@ from tests.fakes.github_api import FORK, REPOSITORY
 BASELINE = "baseline"
 
 
-def said(verdict: Verdict) -> Document:
-    """What a machine says of its measurement."""
+def document_of(verdict: Verdict) -> Document:
+    """A machine's report of its measurement."""
     return full_document(sections=(Section(scenario=BASELINE, verdict=verdict),))
 
 
@@ -41,7 +41,7 @@ def shown(world, found) -> dict[str, str]:
 
 
 def measures(world, found, base: str, *verdicts: Verdict, factor: float = 1.0) -> None:
-    documents = [said(each) for each in verdicts or (Verdict.PASSED, Verdict.PASSED)]
+    documents = [document_of(each) for each in verdicts or (Verdict.PASSED, Verdict.PASSED)]
     world.measures(found["head"]["sha"], *documents, base=base, factor=factor)
 
 
@@ -63,7 +63,7 @@ def test_a_maintainers_own_branch(world, opened):
     assert posted["body"].startswith("<!-- pytest-ldos report -->")
 
 
-def test_a_slower_commit_is_red_whatever_its_machine_says(world, opened):
+def test_slower_commit_is_red_regardless_of_the_machines_result(world, opened):
     found, base = opened()
     measures(world, found, base, factor=1.5)
     run = world.asks("pull_request_target", pull_request("synchronize", found))
@@ -79,7 +79,7 @@ def test_one_of_two_classes_of_machines_fails(world, opened):
     assert len(states) == 3
 
 
-def test_a_machine_that_leaves_nothing(world, opened):
+def test_machine_that_leaves_no_results(world, opened):
     """As where measured code has ended it well, and taken all away."""
     world.scratch.commit("main", {".ci/measure": "mkdir -p results\n"})
     found, _ = opened()
@@ -88,7 +88,7 @@ def test_a_machine_that_leaves_nothing(world, opened):
 
 
 @pytest.mark.parametrize("action", ["opened", "synchronize"])
-def test_a_fork_waits_for_a_word(world, opened, action):
+def test_fork_waits_for_permission(world, opened, action):
     found, _ = opened(fork=True, author=STRANGER)
     run = world.asks("pull_request_target", pull_request(action, found, sender=STRANGER))
     assert run.results.get("measure") in (None, ["skipped"]), run.log
@@ -111,7 +111,7 @@ FORGED = {
 """A fork that changes workflows, tools, recipe, plugin and settings."""
 
 
-def test_a_fork_that_changes_all_that_judges(world, opened):
+def test_fork_that_changes_the_judging_code(world, opened):
     """Measured on a maintainer's word, by what the default branch has."""
     found, base = opened(FORGED, fork=True, author=STRANGER)
     measures(world, found, base, factor=1.5)
@@ -120,14 +120,14 @@ def test_a_fork_that_changes_all_that_judges(world, opened):
     assert not [*Path(world.scratch.work).rglob("owned")]
 
 
-def test_a_fork_on_a_maintainers_word(world, opened):
+def test_fork_with_a_maintainers_permission(world, opened):
     found, base = opened(fork=True, author=STRANGER)
     measures(world, found, base)
     run = world.asks("issue_comment", comment(found, f"/ldos {found['head']['sha']}\n\nas read"))
     assert shown(world, found) == GREEN, run.log
 
 
-def test_a_push_between_reading_and_the_word(world, opened):
+def test_push_between_review_and_permission(world, opened):
     old, _ = opened(fork=True)
     found, _ = opened({"arm.py": "evil"}, fork=True)
     world.asks("issue_comment", comment(found, f"/ldos {old['head']['sha']}"))
@@ -136,7 +136,7 @@ def test_a_push_between_reading_and_the_word(world, opened):
     assert f"/ldos {found['head']['sha']}" in answer["body"]
 
 
-def test_a_word_without_a_commit(world, opened):
+def test_permission_without_a_commit(world, opened):
     found, _ = opened(fork=True)
     world.asks("issue_comment", comment(found, "/ldos"))
     assert world.github.statuses == {}
@@ -144,7 +144,7 @@ def test_a_word_without_a_commit(world, opened):
 
 
 @pytest.mark.parametrize(("sender", "action"), [(STRANGER, "created"), ("maintainer", "edited")])
-def test_a_strangers_word_or_an_edited_one(world, opened, sender, action):
+def test_comment_of_another_user_or_edited(world, opened, sender, action):
     found, _ = opened(fork=True)
     run = world.asks("issue_comment", comment(found, f"/ldos {found['head']['sha']}", sender=sender, action=action))
     assert (world.github.statuses, world.github.comments) == ({}, []), run.log
@@ -168,10 +168,10 @@ def test_a_pull_request_that_is_closed(world, opened):
     assert (world.github.statuses, world.github.comments) == ({}, [])
 
 
-def test_a_start_by_hand(world):
+def test_manual_start(world):
     base = world.scratch.head("main")
     commit = world.scratch.commit("topic", {}, onto="main")
-    world.measures(commit, said(Verdict.PASSED), said(Verdict.PASSED))
+    world.measures(commit, document_of(Verdict.PASSED), document_of(Verdict.PASSED))
     world.github.revisions["main"] = base
     run = world.by_hand("request.yml", base, branch="main", sha=commit, base="main", stack="")
     assert {state for state, _ in world.github.shown(commit).values()} == {"success"}, run.log
@@ -180,13 +180,13 @@ def test_a_start_by_hand(world):
 def test_a_merge_group_and_the_status_on_it(world, opened):
     opened()
     group, tip = world.scratch.commit("group", {"other.py": "x"}, onto="topic"), world.scratch.head("main")
-    world.measures(group, said(Verdict.PASSED), said(Verdict.PASSED))
+    world.measures(group, document_of(Verdict.PASSED), document_of(Verdict.PASSED))
     run = world.merge_group(group)
     assert {context: state for context, (state, _) in world.github.shown(group).items()} == GREEN, run.log
     assert world.github.shown(group)["ldos"][1] == f"passed; base {tip}"
 
 
-def test_a_merge_group_that_was_measured_on_the_pull_request(world, opened):
+def test_merge_group_already_measured_as_a_pull_request(world, opened):
     found, _ = opened()
     head, tip = found["head"]["sha"], world.scratch.head("main")
     group = world.scratch.commit("group", {}, onto="topic")
@@ -211,7 +211,7 @@ def test_a_merge_group_that_was_measured_on_the_pull_request(world, opened):
         ("topic", "workflow_dispatch", REPOSITORY),
     ],
 )
-def test_a_workflow_of_somebody_elses_that_is_called_gate(world, opened, branch, event, of):
+def test_foreign_workflow_named_gate(world, opened, branch, event, of):
     """It ran for a commit of theirs, and left trials and results that it made up."""
     found, base = opened(fork=True)
     commit = found["head"]["sha"]

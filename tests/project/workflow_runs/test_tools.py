@@ -44,7 +44,7 @@ def owned(world) -> list[str]:
     return [each["body"] for each in world.github.comments if each["body"].startswith("owned")]
 
 
-def test_they_would_do_it(world, hostile):
+def test_hostile_code_on_the_default_branch_runs(world, hostile):
     """On the default branch itself, which they must not reach: so that the tests below are about something."""
     world.scratch.commit("main", {}, onto="topic")
     world.merge_group(hostile)
@@ -59,27 +59,27 @@ def test_in_a_merge_group(world, hostile):
     assert comment["body"].startswith("<!-- pytest-ldos report -->\n")
 
 
-def test_in_a_push_that_the_branch_has_left_behind(world, hostile):
+def test_in_an_outdated_push(world, hostile):
     run = world.push(hostile, before=world.scratch.head("main"))
     assert (run.results["post"], run.results["keep"]) == (["success"], ["success"]), run.log
     assert owned(world) == []
     assert "ldos-history" in world.github.git.branches
 
 
-def test_in_a_start_by_hand_of_another_branch_s_workflow(world, hostile):
+def test_in_a_manual_start_of_another_branchs_workflow(world, hostile):
     world.github.git.start("topic", {"README.md": b"read me"})
     run = world.by_hand("baseline.yml", hostile, branch="topic", sha=hostile, trials="12")
     assert run.results["propose"] == ["success"], run.log
     assert owned(world) == []
 
 
-def test_in_a_night_that_was_started_by_hand(world, hostile):
+def test_in_a_manually_started_night(world, hostile):
     run = world.by_hand("nightly.yml", hostile, branch="topic", job="lab")
     assert run.results["lab"] == ["success"], run.log
     assert owned(world) == []
 
 
-def test_a_night_that_a_clock_starts_has_tools_too(world):
+def test_in_a_scheduled_night(world):
     """Its event names no repository; it is of the default branch."""
     commit = world.scratch.head("main")
     run = world.by_the_clock("nightly.yml", commit, job="lab")

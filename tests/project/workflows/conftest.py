@@ -70,7 +70,7 @@ class Machine:
         return git(self.checkout, "rev-parse", "HEAD~1").strip()
 
     def values(self) -> dict[str, str]:
-        """Of all expressions that steps use."""
+        """Values of all expressions that steps use."""
         return {
             "github.ref_name": "v1.2.3",
             "github.repository": "arm-makers/arm",

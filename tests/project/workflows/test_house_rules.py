@@ -1,4 +1,4 @@
-"""What every workflow here keeps to: pinned actions, no rights but those that are named, no foreign text in a command."""
+"""Rules of all workflows: pinned actions, only named permissions, no foreign text in commands."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def rights_to_write(job: dict[str, Any]) -> set[str]:
     return {name for name, right in job["permissions"].items() if right == "write"}
 
 
-def test_a_right_to_write_is_where_no_code_of_others_runs():
+def test_write_permission_is_only_in_jobs_without_foreign_code():
     """These jobs install nothing, and read only what a job without rights has made."""
     found = {
         (path, name): job
@@ -94,7 +94,7 @@ def test_a_right_to_write_is_where_no_code_of_others_runs():
         assert checkout["sparse-checkout"] == ".ci", where
 
 
-def test_pages_are_deployed_by_a_job_that_does_nothing_else():
+def test_pages_are_deployed_by_a_separate_job():
     """It takes an artifact by its name: in that run, no other job makes one, and none runs what was measured."""
     workflow = WORKFLOWS[".github/workflows/pages.yml"]
     make, deploy = (workflow["jobs"][name] for name in ("make", "deploy"))
@@ -114,8 +114,8 @@ def test_pages_are_deployed_by_a_job_that_does_nothing_else():
         assert "workflow_run" not in str(step["with"])
 
 
-def test_what_a_right_to_write_takes_is_an_artifact_of_the_job_before_it_and_none_of_the_same_name():
-    """Where a machine of the lab could leave one; no measured code is in a run that publishes."""
+def test_writing_job_reads_the_uniquely_named_artifact_of_its_predecessor():
+    """In runs in which a lab machine could upload one; a publishing run contains no measured code."""
     for path, name in WRITING.keys() - {(".github/workflows/wheels.yml", "publish")}:
         job = WORKFLOWS[path]["jobs"][name]
         for step in job["steps"]:
@@ -131,7 +131,7 @@ def test_what_a_right_to_write_takes_is_an_artifact_of_the_job_before_it_and_non
             assert upload["uses"].startswith("actions/upload-artifact@"), (path, name)
 
 
-def test_no_artifact_is_laid_over_another():
+def test_artifacts_have_separate_folders():
     """One at a time, or each in a folder of its own name: one that is alone would have none, so there is always another.
 
     It is made before any machine begins, by the job that names the machines.
@@ -154,13 +154,13 @@ def test_no_artifact_is_laid_over_another():
             assert {*kinds} <= made, where
 
 
-def test_a_machine_begins_after_that_artifact():
+def test_machines_begin_after_the_check_of_classes():
     for where, job in jobs():
         if "self-hosted" in str(job.get("runs-on")) or str(job.get("uses")).endswith("/measure.yml"):
             assert "classes" in job.get("needs", ()) or where == ".github/workflows/measure.yml, measure", where
 
 
-def test_another_runs_artifacts_are_read_with_a_token_that_no_program_of_ours_gets():
+def test_token_for_other_runs_artifacts_is_not_passed_to_programs():
     for where, step in steps():
         if "github-token" in step.get("with", {}):
             assert step["uses"].startswith("actions/download-artifact@"), where
@@ -168,8 +168,8 @@ def test_another_runs_artifacts_are_read_with_a_token_that_no_program_of_ours_ge
             assert "run-id" in step["with"], where
 
 
-def test_what_machines_leave_is_called_by_their_labels():
-    """What the jobs above take by a pattern."""
+def test_artifacts_of_machines_are_named_by_their_labels():
+    """Artifacts that the jobs above download by a pattern."""
     left = {
         step["with"]["name"]
         for step in yaml.safe_load(ACTION.read_text("utf-8"))["runs"]["steps"]
@@ -179,7 +179,7 @@ def test_what_machines_leave_is_called_by_their_labels():
     assert {f"{kind}{label}" for kind in ("report", "traces", "result", "trials", "baselines")} == left
 
 
-def test_a_call_hands_through_what_is_needed_and_no_more():
+def test_call_passes_only_needed_permissions():
     for where, job in jobs():
         called = LOCAL.fullmatch(str(job.get("uses", "")))
         if not called:
@@ -189,7 +189,7 @@ def test_a_call_hands_through_what_is_needed_and_no_more():
         assert rights_to_write(job) == needed, where
 
 
-def test_no_token_is_where_results_are_read():
+def test_jobs_that_read_results_have_no_token():
     """But to read the branch of the history, before anything else is read."""
     with_token = {
         (where.split(",")[0], step["run"].split()[3])
@@ -221,7 +221,7 @@ def groups() -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, job["concurrency"]
 
 
-def test_what_measures_or_writes_waits_in_turn_and_nothing_of_it_is_dropped():
+def test_measuring_and_writing_jobs_are_queued_and_none_is_cancelled():
     """actionlint does not know the key yet: what it can be is looked at here."""
     for where, group in groups():
         if where == NEWEST_ALONE:
@@ -237,8 +237,8 @@ def test_what_measures_or_writes_waits_in_turn_and_nothing_of_it_is_dropped():
 NEWEST_ALONE = ".github/workflows/request.yml, measure"
 
 
-def test_of_the_commits_of_a_pull_request_that_wait_the_newest_is_measured():
-    """What is being measured goes on; a commit that was waiting is superseded, and its report says so."""
+def test_newest_waiting_commit_of_a_pull_request_is_measured():
+    """A running measurement continues; a waiting commit is superseded, with a report."""
     group = WORKFLOWS[".github/workflows/request.yml"]["jobs"]["measure"]["concurrency"]
     assert group.keys() == {"group", "cancel-in-progress"}
     assert group["cancel-in-progress"] is False
@@ -276,7 +276,7 @@ def test_a_verdict_follows_the_gate_of_the_queue_and_of_the_default_branch_alone
         assert "!cancelled()" not in condition or "needs.classes.result != 'skipped'" in condition
 
 
-def test_no_call_waits_for_itself():
+def test_workflow_calls_cannot_deadlock():
     """Expressions of a called workflow have the caller's values: one group in both is a deadlock, which GitHub cancels."""
     for file in FILES:
         workflow = yaml.safe_load(file.read_text("utf-8"))
@@ -307,7 +307,7 @@ def test_no_workflow_writes_green_by_itself():
     }
 
 
-def test_what_judges_is_never_of_the_measured_commit():
+def test_judging_code_is_never_from_the_measured_commit():
     """On the machine: settings, scenarios, tests, plugin and gate are the default branch's, or a release's."""
     job = WORKFLOWS[".github/workflows/measure.yml"]["jobs"]["measure"]
     *checkouts, measure = job["steps"]
@@ -320,13 +320,13 @@ def test_what_judges_is_never_of_the_measured_commit():
     assert (measure["with"]["project"], measure["with"]["measured"]) == ("project", "measured")
 
 
-def test_a_fork_s_commit_is_checked_out_only_after_a_word():
+def test_forks_commit_is_checked_out_only_with_permission():
     """The action itself refuses it for an event of a pull request, unless that is allowed: nothing here allows it."""
     for file in FILES:
         assert "allow-unsafe-pr-checkout" not in file.read_text("utf-8"), file
 
 
-def test_labels_of_machines_are_checked_before_anything_is_made_of_them():
+def test_machine_labels_are_validated_before_use():
     """The variable is read in one place."""
     for file in FILES:
         known = {
@@ -375,7 +375,7 @@ def test_scripts_that_are_named_exist():
             assert (ROOT / script).is_file() or (ROOT / script / "__main__.py").is_file(), (where, script)
 
 
-def test_the_linters_have_nothing_to_say():
+def test_linters_report_nothing():
     """actionlint only where it is on the path: it is no Python package."""
     done = subprocess.run(["sh", ".ci/lint-workflows"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -30,7 +30,7 @@ def test_gitlab_s_lab_job_begins_for_protected_branches_alone():
     assert all(".ci/" in line for job in ("gate", "report") for line in found[job]["script"])
 
 
-def test_gitlab_s_report_is_there_where_what_it_needs_is():
+def test_gitlab_report_runs_if_its_inputs_exist():
     found = yaml.safe_load((FOLDER / "gitlab-ci.yml").read_text("utf-8"))
     assert found["report"]["needs"] == [{"job": "gate", "artifacts": True}]
     assert "parallel" not in found["gate"], "several machines' artifacts would be laid into one folder"
@@ -38,12 +38,12 @@ def test_gitlab_s_report_is_there_where_what_it_needs_is():
 
 
 def leave_result(machine: Machine) -> None:
-    """What the lab's machine has really measured; the stand-in for it leaves none that could be shown."""
+    """Real results of the lab's machine; its stand-in has none to show."""
     for file in machine.checkout.glob("results/**/result.json"):
         write_atomically(file, json_text.render(hostile()))
 
 
-def test_what_gitlab_runs(machine):
+def test_gitlab_commands_work(machine):
     found = yaml.safe_load((FOLDER / "gitlab-ci.yml").read_text("utf-8"))
     gate, report = found["gate"], found["report"]
     variables = {
@@ -64,7 +64,7 @@ def test_what_gitlab_runs(machine):
 
 
 @pytest.mark.acceptance
-def test_what_jenkins_runs(machine):
+def test_jenkins_commands_work(machine):
     text = (FOLDER / "Jenkinsfile").read_text("utf-8")
     commands = re.findall(r"\bsh '(.*)'$", text, re.MULTILINE)
     build = "https://ci.example.org/job/arm-gate/7/"

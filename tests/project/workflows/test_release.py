@@ -1,4 +1,4 @@
-"""How a release is published: on a tag that fits, from what other jobs built and tried, with the tracer left out."""
+"""Publication of a release: on a matching tag, from files built and tested by other jobs, without the tracer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOBS = WORKFLOW["jobs"]
 BUILDING = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["cibuildwheel"]
 
 
-def test_it_is_published_on_a_tag_alone_after_everything_was_tried():
+def test_release_is_published_only_on_a_tag_after_all_tests():
     publish = JOBS["publish"]
     assert "github.ref_type == 'tag'" in publish["if"]
     assert "github.event_name == 'push'" in publish["if"]
@@ -28,7 +28,7 @@ def test_it_is_published_on_a_tag_alone_after_everything_was_tried():
     assert events_of(WORKFLOW)["push"]["tags"] == ["v*"]
 
 
-def test_the_publisher_has_no_password_and_runs_nothing_of_ours():
+def test_publisher_has_no_password_and_runs_no_project_code():
     publish = JOBS["publish"]
     assert publish["permissions"] == {"attestations": "write", "id-token": "write"}
     assert [step["run"] for step in publish["steps"] if "run" in step] == ["ln --target-directory=dist wheels/*/*"]
@@ -40,7 +40,7 @@ def test_the_publisher_has_no_password_and_runs_nothing_of_ours():
     assert last["with"] == {"attestations": True}
 
 
-def test_the_major_tag_follows_what_was_published():
+def test_major_tag_follows_the_published_release():
     assert JOBS["tag"]["needs"] == "publish", "and so it is skipped where that is"
     assert "if" not in JOBS["tag"]
 
@@ -75,7 +75,7 @@ def test_no_wheel_gets_a_tracer_of_its_own():
     assert repair[repair.index("--exclude") + 1] == "liblttng-ust*.so.*"
 
 
-def test_wheels_are_built_by_what_is_here_and_tried():
+def test_wheels_are_built_and_tested():
     for command in (BUILDING["before-all"], BUILDING["test-command"]):
         for word in shlex.split(command):
             if word.startswith("{project}/"):
@@ -83,7 +83,7 @@ def test_wheels_are_built_by_what_is_here_and_tried():
     assert BUILDING["before-all"] == "sh {project}/.ci/lttng-ust"
 
 
-def test_wheels_are_for_every_python_that_is_tested_and_claimed_and_for_those_of_ros():
+def test_wheels_cover_tested_declared_and_ros_pythons():
     """The Python of the newest ROS 2 has wheels, each of which is tried, before the embedded stack's packages have any."""
     tested = read_workflows(ROOT)[".github/workflows/test.yml"]["jobs"]["test"]["strategy"]["matrix"]["python"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -153,7 +153,7 @@ BEFORE: dict[str, Callable[[Machine], None]] = {
     "Put the documentation around them": leave_site,
     "Put them together": leave_wheels,
 }
-"""What steps and jobs before it have left."""
+"""Files of earlier steps and jobs."""
 
 AFTER: dict[str, Callable[[Machine], object]] = {
     "Check the labels": lambda machine: (machine.programs / "output").read_text("utf-8") == f"labels={LABELS}\n",
@@ -187,7 +187,7 @@ AFTER: dict[str, Callable[[Machine], object]] = {
     "Put them together": lambda machine: len([*(machine.checkout / "dist").iterdir()]) == 3,
     "Measure": lambda machine: (machine.checkout / "results").is_dir(),
 }
-"""What has to be there when it has run; of the others, calls of programs."""
+"""Files that must exist after a step; for other steps, calls of programs."""
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ AFTER: dict[str, Callable[[Machine], object]] = {
     [step for step in STEPS.values() if not step.run.startswith((*NOT_RUN,))],
     ids=lambda step: f"{step.where[0]}-{step.where[1]}",
 )
-def test_a_step_does_what_it_is_for(machine, step):
+def test_each_step_works(machine, step):
     BEFORE.get(step.where[1], lambda _: None)(machine)
     done = machine.run(step)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -224,19 +224,19 @@ def parse_command(arguments: list[str]) -> None:
     group.commands[name].make_context(name, others)
 
 
-def test_an_option_that_is_not_there_would_be_seen():
+def test_unknown_option_is_detected():
     with pytest.raises(Exception, match="No such option: --no-such-option"):
         parse_command(["history", "--no-such-option"])
 
 
-def test_every_table_here_is_about_steps_that_there_are():
+def test_every_listed_step_exists():
     names = {step.where[1] for step in STEPS.values()}
     assert {*BEFORE} | {*AFTER} <= names
     assert all(any(step.run.startswith(each) for step in STEPS.values()) for each in NOT_RUN)
 
 
 @pytest.mark.parametrize("what", ["sweep", "breaking", "history"])
-def test_what_a_night_explores_is_what_the_command_knows(machine, what):
+def test_nightly_exploration_calls_known_commands(machine, what):
     """Its options are those of the real command."""
     step = next(step for step in STEPS.values() if step.where == ("explore.yml", "Measure"))
     done = machine.run(step, **{"matrix.what": what})
@@ -246,7 +246,7 @@ def test_what_a_night_explores_is_what_the_command_knows(machine, what):
     assert_options_exist(machine)
 
 
-def test_a_wheel_takes_no_other_s_place(machine):
+def test_wheels_do_not_overwrite_each_other(machine):
     step = next(step for step in STEPS.values() if step.where == ("wheels.yml", "Put them together"))
     leave_wheels(machine)
     leave(machine, "dist/x-aarch64.whl", "another")
@@ -255,7 +255,7 @@ def test_a_wheel_takes_no_other_s_place(machine):
 
 
 def test_targets_that_a_matrix_names_exist(machine):
-    """Of the nightly workflow."""
+    """Steps of the nightly workflow."""
     workflow = read_workflows(ROOT)[".github/workflows/nightly.yml"]
     step = next(step for step in STEPS.values() if step.where == ("nightly.yml", "Run"))
     for target in workflow["jobs"]["long"]["strategy"]["matrix"]["target"]:
@@ -290,13 +290,13 @@ def test_no_value_becomes_a_command(machine):
         assert not [*machine.checkout.rglob("owned")], (step.where, expression)
 
 
-def test_nor_do_all_values_together(machine):
+def test_combined_values_become_no_command(machine):
     for step in {step.where: step for step, _ in READ_BY_A_SHELL}.values():
         machine.run(step, **dict.fromkeys(FOREIGN, HOSTILE))
         assert not [*machine.checkout.rglob("owned")], step.where
 
 
-def test_what_machines_left_goes_all_the_way(machine):
+def test_results_of_machines_pass_all_steps(machine):
     """From a measurement to the comment, through every step between them."""
     chosen = {step.where: step for step in STEPS.values()}
     for where in (("action.yml", "Measure"), ("action.yml", "Pack for other machines")):

@@ -1,4 +1,4 @@
-"""No stranger's event reaches the lab's machine, however workflows call each other; and this test would see one."""
+"""No untrusted event reaches the lab's machine through any chain of workflow calls; and this test would find one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.builders.workflows import dispatchers, events_of, find_faults, lab_jo
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "ci"
 FORBIDDEN = ("pull_request", "pull_request_target", "workflow_run", "issue_comment")
-"""Of these the second and the last reach it where a job has decided about them before."""
+"""The second and the last of these reach it after a job has decided about them."""
 
 
-def test_no_job_of_ours_begins_on_the_lab_s_machine_as_it_must_not():
+def test_own_jobs_reach_the_lab_only_with_permission():
     workflows = read_workflows(ROOT)
     assert len(workflows) >= 9
     assert find_faults(workflows) == []
@@ -26,14 +26,14 @@ def test_no_job_of_ours_begins_on_the_lab_s_machine_as_it_must_not():
     ("folder", "jobs"),
     [("github", ["ldos", "measure"]), ("workspace/.github/workflows", ["ldos"])],
 )
-def test_what_others_are_to_copy_is_as_safe(folder, jobs):
+def test_workflows_to_copy_reach_the_lab_only_with_permission(folder, jobs):
     workflows = {file.name: parse(file.read_text("utf-8")) for file in (EXAMPLES / folder).glob("*.yml")}
     assert {name for _, name in lab_jobs(workflows)} == {*jobs}
     assert not any("verdict.yml" in path for path, _ in lab_jobs(read_workflows(ROOT)))
     assert find_faults(workflows) == []
 
 
-def test_those_that_do_begin_there_are_these():
+def test_jobs_that_reach_the_lab_are_these():
     """So that the test above is about something."""
     assert lab_jobs(read_workflows(ROOT)) == {
         (".github/workflows/gate.yml", "measure"),
@@ -43,7 +43,7 @@ def test_those_that_do_begin_there_are_these():
     }
 
 
-def test_the_hook_s_example_allows_them_and_no_others():
+def test_example_allow_list_allows_exactly_these_jobs():
     """For each event the workflows that it starts."""
     allowed = tomllib.loads((ROOT / "lab" / "runner" / "runner.toml").read_text("utf-8"))["allow"]
     workflows = read_workflows(ROOT)
@@ -56,7 +56,7 @@ def test_the_hook_s_example_allows_them_and_no_others():
         assert {rule["event"] for rule in allowed if path in rule["workflows"]} == events, path
 
 
-def test_what_a_clock_starts_is_started_as_if_by_hand():
+def test_scheduled_start_equals_a_manual_one():
     """The nightly workflow reaches the lab's machines by one way: a start with a commit, of what is on the main branch."""
     workflows = read_workflows(ROOT)
     assert dispatchers(workflows) == {(".github/workflows/nightly.yml", "lab")}
@@ -96,13 +96,13 @@ def faults(**texts: str) -> list[str]:
     ],
     ids=range(9),
 )
-def test_what_is_fine(texts):
+def test_permitted_workflows(texts):
     assert faults(**texts) == []
 
 
 @pytest.mark.parametrize("event", FORBIDDEN)
 @pytest.mark.parametrize("form", ["{}", "[push, {}]", "{{{}: }}", "{{push: {{branches: [main]}}, {}: {{types: [x]}}}}"])
-def test_a_stranger_s_event_in_every_form(event, form):
+def test_untrusted_events_in_every_form(event, form):
     found = faults(a=workflow(form.format(event)))
     assert any(each.endswith(f"and can be started by {event}") for each in found)
 
@@ -143,7 +143,7 @@ def test_the_key_that_yaml_reads_as_true(key):
         "uses: stranger/repo/.github/workflows/x.yml@main",
     ],
 )
-def test_the_lab_s_machine_in_every_disguise(job):
+def test_lab_machine_label_in_every_form(job):
     assert faults(a=workflow("pull_request", job))
 
 
@@ -165,7 +165,7 @@ def test_the_lab_s_machine_in_every_disguise(job):
         ("fork", "fork"),
     ],
 )
-def test_what_else_must_not_begin_there(on, reason):
+def test_other_forbidden_starts(on, reason):
     (fault,) = faults(a=workflow(on))
     assert reason in fault
 
@@ -223,7 +223,7 @@ STARTS = "runs-on: ubuntu-24.04\n    permissions: {permissions}"
 
 @pytest.mark.parametrize("rights", ["{actions: write}", "write-all", "{contents: read, actions: write}"])
 @pytest.mark.parametrize("event", [*FORBIDDEN, "issues", "pull_request_review", "repository_dispatch"])
-def test_a_stranger_s_event_that_may_start_other_workflows(event, rights):
+def test_untrusted_event_that_may_start_other_workflows(event, rights):
     """A start by hand is only as good as whoever starts it."""
     (fault,) = faults(a=workflow(event, STARTS.format(permissions=rights)))
     assert fault == f".github/workflows/a.yml, job a: may start workflows by hand and can be started by {event}"
@@ -241,7 +241,7 @@ def test_a_call_hands_the_right_on():
 
 
 @pytest.mark.parametrize("on", ["{schedule: [{cron: '1 1 * * *'}]}", "workflow_dispatch", GOOD_PUSH])
-def test_who_may_start_other_workflows(on):
+def test_jobs_that_may_start_other_workflows(on):
     assert faults(a=workflow(on, STARTS.format(permissions="{actions: write}"))) == []
 
 
@@ -271,7 +271,7 @@ MEASURES = workflow("{workflow_call: {inputs: {commit: {type: string}}}}")
 
 
 @pytest.mark.parametrize("on", [BY_PULL_REQUEST, BY_COMMENT])
-def test_what_was_decided_about_may_begin(on):
+def test_job_after_the_decision_is_permitted(on):
     assert faults(a=ASKED.format(on=on), b=MEASURES) == []
 
 
@@ -291,7 +291,7 @@ def test_what_was_decided_about_may_begin(on):
         ("issue_comment:", "discussion_comment:"),
     ],
 )
-def test_a_hole_in_what_decides_would_be_seen(line, other):
+def test_gap_in_the_decision_is_detected(line, other):
     text = ASKED.format(on="{issue_comment: {types: [created]}}").replace(
         "{types: [created]}", "{x: 1, types: [created]}"
     )
@@ -305,7 +305,7 @@ def test_workflows_that_call_each_other_end():
     assert faults(a=a, b=b) == []
 
 
-def test_an_edit_of_ours_would_be_seen():
+def test_unsafe_edit_is_detected():
     """The real workflows, with the one line that somebody might add."""
     workflows = read_workflows(ROOT)
     for name, event in (

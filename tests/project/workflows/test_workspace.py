@@ -28,7 +28,7 @@ def test_nothing_of_this_repository_is_copied_into_it():
     assert [file for file in theirs if file.read_bytes() in ours] == []
 
 
-def test_its_settings_name_what_it_has():
+def test_settings_name_existing_parts():
     table = tomllib.loads((CELL / "pyproject.toml").read_text("utf-8"))["tool"]["ldos"]
     base = read_toml(CELL, None).base
     assert base == parse_base(table["base"])
@@ -42,7 +42,7 @@ def test_its_settings_name_what_it_has():
     assert (CELL / table["stack"]["goals"]).is_file()
 
 
-def test_its_package_installs_what_its_launch_file_reads():
+def test_package_installs_the_launch_files_inputs():
     launch = (PACKAGE / "launch/cell.launch.py").read_text("utf-8")
     assert 'Path(__file__).parents[1] / "config"' in launch
     assert "install(DIRECTORY config launch DESTINATION" in (PACKAGE / "CMakeLists.txt").read_text("utf-8")

@@ -36,12 +36,12 @@ def faults(**texts: str) -> list[str]:
     return find_tool_faults({f".github/workflows/{name}.yml": parse(text) for name, text in texts.items()})
 
 
-def test_no_job_of_ours_that_may_write_runs_what_was_measured():
+def test_own_writing_jobs_run_no_measured_code():
     assert find_tool_faults(read_workflows(ROOT)) == []
 
 
 @pytest.mark.parametrize("path", ["baseline", "history", "nightly", "request", "sweep", "verdict"])
-def test_an_edit_of_ours_would_be_seen(path):
+def test_unsafe_edit_is_detected(path):
     """In each workflow with a job that writes, the line that says where its tools come from."""
     workflows = read_workflows(ROOT)
     name = f".github/workflows/{path}.yml"
@@ -54,7 +54,7 @@ def test_an_edit_of_ours_would_be_seen(path):
 
 
 @pytest.mark.parametrize("given", ["${{ github.sha }}", "${{ inputs.sha || github.sha }}", "main", ""])
-def test_a_caller_of_ours_that_hands_in_what_was_measured_would_be_seen(given):
+def test_caller_that_passes_measured_code_is_detected(given):
     workflows = read_workflows(ROOT)
     verdict = workflows[".github/workflows/verdict.yml"]
     verdict["jobs"]["report"]["with"]["tools-ref"] = given
@@ -64,7 +64,7 @@ def test_a_caller_of_ours_that_hands_in_what_was_measured_would_be_seen(given):
     }
 
 
-def test_what_others_are_to_copy_names_a_commit():
+def test_workflows_to_copy_name_a_commit():
     """Their own workflows call ours in another repository, whose tools they pin."""
     for file in (ROOT / "examples" / "ci").rglob("gate.yml"):
         for job in parse(file.read_text("utf-8"))["jobs"].values():
@@ -89,25 +89,25 @@ def test_what_others_are_to_copy_names_a_commit():
         "{repository: '${{ github.event.pull_request.head.repo.full_name }}', ref: 1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f}",
     ],
 )
-def test_code_that_may_be_what_was_measured(event, checkout):
+def test_possibly_measured_code_is_recognised(event, checkout):
     (fault,) = faults(a=workflow(event, checkout))
     assert fault.startswith(".github/workflows/a.yml, job a: may write, and checks out ")
 
 
 @pytest.mark.parametrize("checkout", [PINNED, *(f"{{ref: '{each}'}}" for each in DEFAULT_BRANCH)])
-def test_code_that_is_not(checkout):
+def test_other_code_is_recognised(checkout):
     assert faults(a=workflow("push", checkout)) == []
 
 
 @pytest.mark.parametrize("permissions", ["{contents: read}", "{}", "read-all"])
-def test_a_job_that_may_not_write_runs_anything(permissions):
+def test_job_without_write_permission_may_run_anything(permissions):
     assert faults(a=workflow("push", "{}", permissions)) == []
 
 
 @pytest.mark.parametrize(
     "permissions", ["{pull-requests: write}", "{contents: read, statuses: write}", "write-all", "null"]
 )
-def test_every_right_to_write_counts_and_none_that_is_not_named(permissions):
+def test_every_kind_of_write_permission_counts(permissions):
     assert faults(a=workflow("push", "{}", permissions))
 
 
@@ -128,11 +128,11 @@ def test_an_action_of_the_checkout_is_code_too(form):
         ("{where: a/b, tools: '${{ github.sha }}'}", True),
     ],
 )
-def test_what_a_caller_gives(given, is_fault):
+def test_inputs_from_a_caller(given, is_fault):
     assert bool(faults(a=calling("push", given), b=called(DEFAULT_BRANCH[0]))) is is_fault
 
 
-def test_an_input_that_is_the_measured_commit_where_nothing_is_given():
+def test_input_that_defaults_to_the_measured_commit():
     assert faults(a=calling("push", "{}"), b=called("${{ github.sha }}")) == [
         ".github/workflows/a.yml → .github/workflows/b.yml, job a: may write, and checks out ${{ github.sha }}"
     ]

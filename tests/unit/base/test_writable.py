@@ -24,21 +24,21 @@ def test_writable_path_is_not_changed(tmp_path):
 def test_invalid_file_is_refused_with_a_remedy(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_text("")
-    for place, said in (
+    for place, printed in (
         (tmp_path, "it is a folder"),
         (tmp_path / "pipe", "it is a pipe or a device"),
         (tmp_path / "file" / "x", "Not a directory"),
         (tmp_path / ("n" * 300) / "x", "File name too long"),
     ):
-        with pytest.raises(ConfigurationError, match=said) as caught:
+        with pytest.raises(ConfigurationError, match=printed) as caught:
             require_writable_file(place)
         assert caught.value.remedy
 
 
 def test_invalid_folder_is_refused_with_a_remedy(tmp_path):
     (tmp_path / "file").write_text("")
-    for place, said in ((tmp_path / "file", "Not a directory"), (tmp_path / "file" / "x", "Not a directory")):
-        with pytest.raises(ConfigurationError, match=said) as caught:
+    for place, printed in ((tmp_path / "file", "Not a directory"), (tmp_path / "file" / "x", "Not a directory")):
+        with pytest.raises(ConfigurationError, match=printed) as caught:
             require_writable_folder(place)
         assert caught.value.remedy
 
@@ -58,5 +58,7 @@ def test_folder_without_permission_is_refused(tmp_path):
         "try: require_writable_file(Path(sys.argv[1]))\n"
         "except NotWritten as error: print(error)\n"
     )
-    said = subprocess.run([sys.executable, "-c", code, str(locked / "x")], capture_output=True, text=True, check=True)
-    assert "cannot be written: Permission denied" in said.stdout
+    printed = subprocess.run(
+        [sys.executable, "-c", code, str(locked / "x")], capture_output=True, text=True, check=True
+    )
+    assert "cannot be written: Permission denied" in printed.stdout

@@ -83,12 +83,12 @@ def test_inconclusive_levels_widen_the_interval():
         return broken(level, 0.5 if 20 < level < 60 else level > 30)
 
     bisection = search(gradual)
-    undecided = [level for level, standing in levels(bisection).items() if standing is LevelState.UNDECIDED]
-    assert undecided
-    assert all(20 < level < 60 for level in undecided)
+    inconclusive = [level for level, standing in levels(bisection).items() if standing is LevelState.UNDECIDED]
+    assert inconclusive
+    assert all(20 < level < 60 for level in inconclusive)
     assert bisection.holds.level <= 20
     assert bisection.breaks.level >= 60
-    assert all(bisection.records[level].trials == PLAN.patience for level in undecided)
+    assert all(bisection.records[level].trials == PLAN.patience for level in inconclusive)
 
 
 def test_harsher_level_that_holds_is_a_contradiction():

@@ -60,7 +60,7 @@ def test_curve_gives_the_estimate_of_a_gradual_change(tmp_path):
     assert result.breaks >= 60
     assert result.estimate_by is EstimateBy.FIT
     assert result.holds <= result.estimate <= result.breaks
-    assert "stayed undecided after 24 trials each" in result.stopped
+    assert "stayed inconclusive after 24 trials each" in result.stopped
 
 
 def test_calm_median_is_independent_of_later_levels(tmp_path):

@@ -46,7 +46,7 @@ def test_unknown_and_lost_parts_are_reported(analyze, golden):
     assert "8891 publications; 1039 discarded events" in analyze(golden("discarded")).stdout
 
 
-def test_a_topic_is_no_command_to_the_log_of_a_workflow(analyze, golden, tmp_path):
+def test_topic_name_is_not_executed_as_a_workflow_command(analyze, golden, tmp_path):
     """Its name begins with a line end: as somebody's node could have it that a pull request brings."""
     trace = tmp_path / "trace"
     shutil.copytree(golden("talker_listener"), trace)
@@ -82,7 +82,7 @@ def test_a_report_by_its_name(analyze, golden, tmp_path, name):
     analyze(golden("pipeline_single"), "--output", tmp_path / name)  # written again, without a question
 
 
-def test_a_report_of_a_trace_that_is_still_being_written(analyze, golden, tmp_path):
+def test_report_of_a_trace_in_progress(analyze, golden, tmp_path):
     analyze(golden("truncated_live_meta"), "--output", tmp_path / "trace.html")
     page = (tmp_path / "trace.html").read_text("utf-8")
     assert "<h1>" in page
@@ -100,7 +100,7 @@ def test_two_traces_side_by_side(analyze, golden, tmp_path):
         analyze(golden("talker_listener"), "--against", golden("talker_listener"), "--output", tmp_path / "tables")
 
 
-def test_several_runs_a_side(analyze, golden, tmp_path):
+def test_several_runs_per_side(analyze, golden, tmp_path):
     heads = golden("pipeline_single"), golden("pipeline_single_links")
     bases = golden("pipeline_single_fastdds"), golden("pipeline_multi_links")
     analyze(*heads, "--against", *bases, "--output", tmp_path / "a.json")
@@ -131,7 +131,7 @@ def test_a_folder_of_runs_is_a_side(analyze, golden, tmp_path):
     assert "2 runs of base and 1 run of head" in " ".join(output.split())
 
 
-def test_traces_that_cannot_be_compared(analyze, golden, tmp_path):
+def test_incomparable_traces_are_refused(analyze, golden, tmp_path):
     with pytest.raises(ConfigurationError, match="named 2 times"):
         analyze(golden("pipeline_single"), "--against", golden("pipeline_single"))
     with pytest.raises(ConfigurationError, match="named 2 times"):
@@ -145,7 +145,7 @@ def test_traces_that_cannot_be_compared(analyze, golden, tmp_path):
         analyze(golden("pipeline_single"), golden("pipeline_single_links"), "--against", copy, "--pid", 1)
 
 
-def test_a_base_takes_all_words_up_to_the_next_option(analyze, golden, tmp_path):
+def test_base_takes_all_arguments_up_to_the_next_option(analyze, golden, tmp_path):
     bases = golden("pipeline_single_links"), golden("pipeline_multi_links")
     head = golden("pipeline_single")
     for words in (
@@ -165,7 +165,7 @@ def test_an_archive_is_read(analyze, golden, tmp_path):
     assert "/chatter" in analyze(place).stdout
 
 
-def test_no_trace_there(analyze, tmp_path):
+def test_missing_trace_is_refused(analyze, tmp_path):
     with pytest.raises(TraceUnreadable, match="there is no such directory"):
         analyze(tmp_path / "nothing")
 
@@ -178,7 +178,7 @@ def test_no_trace_there(analyze, tmp_path):
         ("missing.toml", "cannot be read from missing.toml"),
     ],
 )
-def test_clock_offsets_that_cannot_be_used(analyze, golden, asked, message):
+def test_invalid_clock_offsets_are_refused(analyze, golden, asked, message):
     with pytest.raises(ConfigurationError, match=message):
         analyze(golden("talker_listener"), "--clock-offset", asked)
 
@@ -212,7 +212,7 @@ def test_unknown_names_in_paths_are_reported(analyze, golden, tmp_path):
     assert "path whole: there is no node /async_cach, so its link links nothing; did you mean '/async_cache'?" in output
 
 
-def test_tables_are_not_written_over_anything_else(analyze, golden, tmp_path):
+def test_tables_do_not_overwrite_other_files(analyze, golden, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "nodes.parquet").write_text("mine")
     (tmp_path / "file").write_text("mine")
@@ -230,12 +230,12 @@ def test_a_place_that_cannot_be_written(analyze, golden):
         analyze(golden("talker_listener"), "--output", "/proc/tables")
 
 
-def test_a_process_that_is_not_in_the_trace(analyze, golden):
+def test_process_absent_from_the_trace(analyze, golden):
     with pytest.raises(ConfigurationError, match=r"process 1 has no events in the trace\n.*these have: 9494, 9518"):
         analyze(golden("talker_listener"), "--pid", "9494", "--pid", "1")
 
 
-def test_a_clock_offset_beyond_all_clocks(analyze, golden):
+def test_clock_offset_out_of_range(analyze, golden):
     with pytest.raises(ConfigurationError, match="is no offset of a clock"):
         analyze(golden("talker_listener"), "--clock-offset", "vm=99999999999999999999")
 
@@ -257,7 +257,7 @@ def test_goals_of_a_trace_without_markers_are_measured(analyze, golden):
     assert "no T5, T5mean, T5p99: the trace has no simulator: neither its steps nor publications on /clock" in lines
 
 
-def test_probes_are_used_where_they_are(analyze, golden):
+def test_probes_are_used_if_present(analyze, golden):
     lines = lines_of(analyze(golden("gz_panda_baseline")).stdout)
     numbers = "15.6 ms – 1411.7 ms – 0.217 ms 2.01 ms 0.222 ms 0.813 ms ≈ 1427.5 ms 0.163 ms 1.00 ms 0.518 ms"
     assert f"/move_action 2 3.48 s unknown {numbers}" in lines
@@ -289,7 +289,7 @@ def test_the_loops_rate_is_the_projects(analyze, golden, tmp_path):
         ("/fetch", "'/fetch' names no interface", "action=/move_action"),
     ],
 )
-def test_names_of_interfaces_that_cannot_be_used(analyze, golden, asked, message, remedy):
+def test_invalid_interface_names_are_refused(analyze, golden, asked, message, remedy):
     with pytest.raises(ConfigurationError, match=message) as caught:
         analyze(golden("panda_baseline_1"), "--interface", asked)
     assert remedy in caught.value.remedy
@@ -300,7 +300,7 @@ def test_another_topic(analyze, golden):
     assert "≈ T3, T3mean, T3p90, T3p99 from /dynamic_joint_states publications" in output
 
 
-def test_the_projects_names_are_usual(analyze, golden, tmp_path):
+def test_interface_names_come_from_the_project(analyze, golden, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.ldos.stack]\naction = "/fetch"\njoint_states = "/states"\n')
     assert "goals" not in analyze(golden("panda_baseline_1")).stdout
     lines = lines_of(analyze(golden("panda_baseline_1"), "--interface", "action=/move_action").stdout)
@@ -355,7 +355,7 @@ def test_a_file_of_metrics_may_define_dataclasses(analyze, golden, tmp_path):
         ("own.txt", "", r"own.txt is no Python file"),
     ],
 )
-def test_own_metrics_that_cannot_be_loaded(analyze, golden, tmp_path, given, content, message):
+def test_unloadable_own_metrics_are_refused(analyze, golden, tmp_path, given, content, message):
     if content is not None:
         (tmp_path / given).write_text(content)
     with pytest.raises(ConfigurationError, match=message):
@@ -369,9 +369,7 @@ def test_a_trace_fits_80_columns(analyze, golden, monkeypatch, trace):
     assert [line for line in lines if len(line) > 80] == []
 
 
-def test_metrics_of_paths_and_topics_are_measured_and_those_of_processes_left_out(
-    analyze, golden, tmp_path, monkeypatch
-):
+def test_path_and_topic_metrics_are_measured_and_process_metrics_omitted(analyze, golden, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     asked = '"rate:/joint_states", "gap:/joint_states", "cpu:move_group", "path:state feedback:p50"'
     (tmp_path / "pyproject.toml").write_text(f"[tool.ldos]\nmetrics = [{asked}]\n")
@@ -383,12 +381,12 @@ def test_metrics_of_paths_and_topics_are_measured_and_those_of_processes_left_ou
     assert "no path_state_feedback_p50: no passage along path 'state feedback' ended in the trial" in lines
 
 
-def test_windows_change_nothing(analyze, golden):
+def test_reading_in_windows_gives_the_same_analysis(analyze, golden):
     trace = golden("pipeline_multi_links")
     assert analyze(trace, "--window", "0.7").output == analyze(trace).output
 
 
-def test_a_trace_that_does_not_fit_is_read_in_windows(analyze, golden, monkeypatch):
+def test_trace_larger_than_memory_is_read_in_windows(analyze, golden, monkeypatch):
     opened = []
     original = traces.open_in_windows
     monkeypatch.setattr(
@@ -402,12 +400,12 @@ def test_a_trace_that_does_not_fit_is_read_in_windows(analyze, golden, monkeypat
     assert opened
 
 
-def test_windows_of_some_processes_that_are_not_there(analyze, golden):
+def test_windows_of_absent_processes_are_refused(analyze, golden):
     with pytest.raises(ConfigurationError, match="process 1 has no events in the trace"):
         analyze(golden("talker_listener"), "--window", "1", "--pid", "1")
 
 
-def test_windows_are_of_one_trace(analyze, golden):
+def test_windows_need_a_single_trace(analyze, golden):
     with pytest.raises(ConfigurationError, match="--window belongs to one trace"):
         analyze(golden("talker_listener"), golden("talker_listener_fastdds"), "--window", "1")
 
@@ -436,7 +434,7 @@ def test_latencies_between_hosts_are_approximate(analyze, golden, tmp_path):
 @pytest.mark.parametrize(
     ("one", "other", "known"), [("arm", "base", "at least -5300 ns"), ("base", "arm", "at most -4700 ns")]
 )
-def test_a_clock_of_which_only_a_bound_is_known_is_not_shifted(one, other, known):
+def test_clock_with_a_one_sided_bound_is_not_shifted(one, other, known):
     """Messages in one direction: the bound is shown, and what was sent keeps its times."""
     recording = Recording(skew_ns={"arm": 0, "base": 5000})
     ends = {host: recording.process(1, host=host) for host in (one, other)}
@@ -457,7 +455,7 @@ def copy(golden, name, folder, *, without):
 
 @pytest.mark.skipif(bool(babeltrace.why_unavailable()), reason=babeltrace.why_unavailable())
 @pytest.mark.parametrize("options", [(), ("--window", "1")])
-def test_a_trace_without_an_event_of_ros_is_refused(analyze, golden, tmp_path, options):
+def test_trace_without_ros_events_is_refused(analyze, golden, tmp_path, options):
     """One whose events are another program's, and one whose streams are empty."""
     for trace, reason in (
         (golden("barectf") / "control", "none of its 140 events says what ran"),
@@ -518,7 +516,7 @@ def test_topics_without_a_period_have_no_lateness(analyze, golden):
 
 
 @pytest.mark.skipif(bool(babeltrace.why_unavailable()), reason=babeltrace.why_unavailable())
-def test_events_that_one_of_two_traces_lacks_are_named(analyze, golden, tmp_path):
+def test_events_missing_from_one_of_two_traces_are_named(analyze, golden, tmp_path):
     less = copy(golden, "talker_listener", tmp_path / "less", without=["ros2:rmw_*"])
     output = " ".join(analyze(less, "--against", golden("talker_listener")).stdout.split())
     assert "less, 1876 events (without ros2:rmw_publish, ros2:rmw_take)" in output

@@ -30,7 +30,7 @@ def folder(golden, tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
-def test_a_summary_of_all(folder):
+def test_summary_of_all_traces(folder):
     done = run_ldos("analyze", "runs", "--scheduler", "synchronous")
     lines = lines_of(done.stdout)
     assert done.returncode == 0
@@ -44,7 +44,7 @@ def test_a_summary_of_all(folder):
     assert done.stderr.splitlines() == ["1 of 3 traces", "2 of 3 traces", "3 of 3 traces"]
 
 
-def test_one_trace_is_shown_as_ever(folder):
+def test_single_trace_is_shown_as_before(folder):
     one = run_ldos("analyze", "runs/workspace_mock").stdout
     assert "nodes" in lines_of(one)
     assert run_ldos("analyze", "runs/workspace_mock", "--scheduler", "synchronous").stdout.startswith("1 trace: ")
@@ -78,7 +78,7 @@ def test_unreadable_trace_is_a_row_and_an_exit_code(folder):
 
 
 @pytest.mark.parametrize("scheduler", ["synchronous", pytest.param("local", marks=pytest.mark.acceptance)])
-def test_a_trace_that_was_cut_has_its_row_and_is_in_no_pooled_one(folder, golden, scheduler):
+def test_truncated_trace_has_a_row_and_is_not_pooled(folder, golden, scheduler):
     whole = pooled_rows(run_ldos("analyze", "runs", "--scheduler", scheduler).stdout)
     shutil.copytree(golden("workspace_mock"), folder / "cut")
     stream = max((folder / "cut").rglob("*_[0-9]"), key=lambda file: file.stat().st_size)
@@ -103,7 +103,7 @@ def pooled_rows(text):
     return [line for line in lines[start:] if re.match(r"T\w+ \d", line)]
 
 
-def test_a_data_set_replaces_only_its_own_kind(folder):
+def test_only_a_data_set_is_replaced(folder):
     arguments = ("analyze", "runs", "--scheduler", "synchronous", "--output")
     assert run_ldos(*arguments, "out").returncode == 0
     assert "out exists\n  → name another path" in run_ldos(*arguments, "out").stderr
@@ -111,10 +111,10 @@ def test_a_data_set_replaces_only_its_own_kind(folder):
     assert "is not an output of this command" in run_ldos(*arguments, "runs", "--force").stderr
     done = run_ldos(*arguments, "/proc/tables")
     assert (done.returncode, "/proc/tables cannot be written" in done.stderr) == (2, True)
-    assert "of 3 traces" not in done.stderr, "it was only said when all had been read"
+    assert "of 3 traces" not in done.stderr, "it was reported only after all had been read"
 
 
-def test_a_place_that_is_taken_meanwhile_loses_no_summary(folder, monkeypatch):
+def test_failed_write_still_shows_the_summary(folder, monkeypatch):
     def taken(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -141,7 +141,7 @@ def test_options_for_one_trace_are_refused_for_many(folder, arguments, message):
     assert message in done.stderr
 
 
-def test_no_trace_at_all(folder):
+def test_no_traces_are_refused(folder):
     (folder / "empty").mkdir()
     done = run_ldos("analyze", folder / "empty")
     assert done.returncode == 2
@@ -173,17 +173,17 @@ def pytest_ldos_metrics():
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_whatever_ends_it_no_process_is_left(folder, tmp_path, end):
+def test_no_process_outlives_the_command(folder, tmp_path, end):
     """Ctrl-C reaches all processes of a terminal's group; SIGKILL only the one."""
     (tmp_path / "slow.py").write_text(SLOW)
     command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "analyze", "runs"]
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    with (tmp_path / "said").open("wb") as said:
+    with (tmp_path / "printed").open("wb") as printed:
         process = subprocess.Popen(
             [*command, "--metrics", "slow.py", "--workers", "2"],
-            stdout=said,
-            stderr=said,
+            stdout=printed,
+            stderr=printed,
             start_new_session=True,
             env={**os.environ, "TMPDIR": str(temporary)},
         )
@@ -197,7 +197,7 @@ def test_whatever_ends_it_no_process_is_left(folder, tmp_path, end):
     assert process.wait(60) != 0
     await_(lambda: not [each for each in started if is_running(each)])
     await_(lambda: not list(temporary.iterdir()))
-    assert "Traceback" not in (tmp_path / "said").read_text()
+    assert "Traceback" not in (tmp_path / "printed").read_text()
 
 
 def await_(condition):

@@ -82,7 +82,7 @@ def test_the_commit_is_named_with_date_subject_and_change(project):
 
 
 @pytest.mark.acceptance
-def test_a_commit_that_does_not_build_is_named_in_the_document(project):
+def test_unbuildable_commit_is_named_in_the_document(project):
     document = json.loads(invoke_ldos("bisect", *project.ends, "--format", "json").stdout)
     assert [each["name"] for each in document["commits"]] == [project.names[4]]
     assert document["finding"] == "found"
@@ -103,7 +103,7 @@ def test_the_versions_of_a_round_are_interleaved(project):
     assert set(middle[:3]) | {good, bad} == {good, bad, others[0]}
 
 
-def test_a_dry_run_says_what_it_costs_and_does_nothing(project):
+def test_dry_run_prints_the_cost_and_measures_nothing(project):
     result = invoke_ldos("bisect", *project.ends, "--dry-run")
     assert result.exit_code == 0
     first, second = lines_of(result.stdout)
@@ -131,7 +131,7 @@ def test_an_interrupted_search_goes_on(project):
 
 
 @pytest.mark.acceptance
-def test_a_good_that_is_bad_already_ends_with_exit_code_11(project):
+def test_good_that_is_already_bad_ends_with_exit_code_11(project):
     result = invoke_ldos("bisect", *project.names[4:], "--max-trials", "120")
     assert result.exit_code == 11
     text = " ".join(lines_of(result.stdout))
@@ -141,7 +141,7 @@ def test_a_good_that_is_bad_already_ends_with_exit_code_11(project):
 
 
 @pytest.mark.acceptance
-def test_a_bad_that_is_not_worse_ends_with_exit_code_11(project):
+def test_bad_that_is_not_worse_ends_with_exit_code_11(project):
     project.names.append(project.repository.commit(planning_txt="1"))
     result = invoke_ldos("bisect", *project.names[5:])
     assert result.exit_code == 11
@@ -171,7 +171,7 @@ def test_invalid_searches_are_refused_before_starting(project, changes, text):
     assert project.prepared == []
 
 
-def test_faults_of_revisions_end_with_the_exit_code_of_usage(project):
+def test_unusable_revisions_end_with_the_usage_exit_code(project):
     done = run_ldos("bisect", "v9", "main")
     assert done.returncode == 2
     assert "GOOD v9: there is no revision of this name" in done.stderr

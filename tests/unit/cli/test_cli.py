@@ -67,7 +67,7 @@ def slower(factor=2.0):
     return noisy_set(2, factors={"T1": factor}, fingerprint=versions)
 
 
-def test_the_floors_above_the_working_directory_judge(project, monkeypatch):
+def test_floors_configured_above_the_working_directory_are_used(project, monkeypatch):
     (project / "pyproject.toml").write_text("[tool.ldos.gate.floors]\nT1 = 3.0\n")
     base, head = save(project, "1", noisy_set(1)), save(project, "2", slower(1.5))
     (project / "deep/er").mkdir(parents=True)
@@ -92,7 +92,7 @@ def test_comparing_a_slower_run(project):
     assert "T1 (planning latency) regressed" in done.stdout
 
 
-def test_a_metric_of_a_users_own_needs_no_conftest(project):
+def test_user_metric_needs_no_conftest(project):
     """The records say what it is."""
     (project / "pyproject.toml").write_text("[tool.ldos.gate.floors]\ngrip_rate = 0.2\n")
     base = save(project, "1", with_own(noisy_set(1, n=20)))
@@ -104,7 +104,7 @@ def test_a_metric_of_a_users_own_needs_no_conftest(project):
     assert "rate of the gripper" in report.stdout
 
 
-def test_comparing_scenarios_that_both_have(project):
+def test_only_common_scenarios_are_compared(project):
     base = save(project, "1", noisy_set(1), noisy_set(2, name="msg_load"))
     done = ldos("compare", base, save(project, "2", noisy_set(3, name="msg_load")))
     assert done.returncode == 0
@@ -139,7 +139,7 @@ def test_the_latest_run_is_reported(project):
     assert "7 of 7 trials succeeded" in done.stdout
 
 
-def test_a_run_that_is_the_baseline_is_not_held_against_itself(project):
+def test_baseline_run_is_not_compared_with_itself(project):
     trials = noisy_set(1)
     save(project, "1", trials)
     stores(project).save(trials, to_repository=False)
@@ -148,7 +148,7 @@ def test_a_run_that_is_the_baseline_is_not_held_against_itself(project):
     assert "MDE" not in done.stdout
 
 
-def test_a_report_says_why_there_is_no_comparison(project):
+def test_missing_comparison_has_a_reason(project):
     run = save(project, "1", noisy_set(1))
     assert "baseline: no_baseline" in ldos("report", run).stdout
     stores(project).save(noisy_set(2), to_repository=False).write_text("{")
@@ -204,7 +204,7 @@ def test_report_judges_by_the_repositorys_baseline_if_configured(project, monkey
     assert "T1 (planning latency) regressed" in ldos("report", run).stdout
 
 
-def in_turns(project, head, base):
+def interleaved_run(project, head, base):
     run = save(project, "1", head)
     write_trials(ScenarioFolder(project / run / head.scenario).base, base)
     return run
@@ -215,21 +215,23 @@ def test_report_of_an_interleaved_run_has_its_base(project):
     stored = noisy_set(3, factors={"T1": 0.5})
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(stored, to_repository=True)
     head, base = noisy_set(1, session="s", commit="new"), noisy_set(2, session="s", commit="0ld")
-    run = in_turns(project, head, base)
+    run = interleaved_run(project, head, base)
     (section,) = json.loads(ldos("report", run, "--format", "json").stdout)["sections"]
     assert section["verdict"] == "passed"
     assert section["base"]["commit"] == "0ld"
     assert (section["base"]["label"], section["base"]["file"]) == ("base", f"{run}/baseline/base/trials.json")
-    assert section["interleaving"]["drifts"] == []  # of one block each, nothing can be told
+    assert section["interleaving"]["drifts"] == []  # one block each shows no drift
 
 
 def test_report_of_a_run_with_an_invalid_base_is_invalid(project):
-    run = in_turns(project, noisy_set(1, session="s"), noisy_set(2, session="s", incomplete="simulator was killed"))
+    run = interleaved_run(
+        project, noisy_set(1, session="s"), noisy_set(2, session="s", incomplete="simulator was killed")
+    )
     assert describe_reason(why.OfBase(why.NotFinished("simulator was killed"))) in ldos("report", run).stdout
 
 
 def test_a_base_of_another_session_is_not_reported(project):
-    run = in_turns(project, noisy_set(1, session="s"), noisy_set(2, session="other"))
+    run = interleaved_run(project, noisy_set(1, session="s"), noisy_set(2, session="other"))
     assert describe_reason(why.BaselineMissing()) in ldos("report", run).stdout
 
 
@@ -242,7 +244,7 @@ def test_a_base_of_another_session_is_not_reported(project):
         (["baseline", "promote", "baseline"], "there is no local baseline"),
     ],
 )
-def test_what_is_not_there(project, arguments, message):
+def test_missing_runs_and_baselines_are_refused(project, arguments, message):
     done = ldos(*arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -303,7 +305,7 @@ def test_help_and_version():
 
 
 @pytest.mark.parametrize("arguments", [pytest.param(["--version"], marks=pytest.mark.acceptance), ["report"]])
-def test_an_output_that_cannot_be_written_is_named(project, arguments):
+def test_unwritable_output_is_named(project, arguments):
     save(project, "20260101-000000-aaaaaa", noisy_set(seed=1))
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([str(LDOS), *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -372,7 +374,7 @@ def test_another_hosts_calibration_is_named(project):
     ("name", "beginning"),
     [("x.html", "<!doctype html>"), ("x.md", "<!-- pytest-ldos report -->"), ("x.json", '{\n "kind"')],
 )
-def test_a_comparison_goes_to_a_file_whose_name_says_the_format(project, name, beginning):
+def test_comparison_is_written_in_the_format_of_the_files_name(project, name, beginning):
     base, head = save(project, "1", noisy_set(1)), save(project, "2", slower(1.5))
     done = ldos("compare", base, head, "--output", f"out/{name}")
     assert done.returncode == 10, done.stderr
@@ -390,7 +392,7 @@ def test_a_report_is_printed_in_a_format(project):
     assert "## ⚠️ ldos on embedded: no baseline" in (project / "notes.txt").read_text("utf-8")
 
 
-def test_a_report_in_a_format_that_is_not_known(project):
+def test_unknown_report_format_is_refused(project):
     run = save(project, "1", noisy_set(1))
     assert "is not one of" in ldos("report", run, "--format=pdf").stderr
     done = ldos("report", run, "--output=x.pdf")
@@ -417,7 +419,7 @@ def test_a_command_loads_none_of_the_others():
     ) == set()
 
 
-def test_a_command_starts_without_libraries_that_take_half_a_second():
+def test_command_starts_without_slow_libraries():
     """`scipy.special` has the distributions that are needed."""
     code = (
         "import sys; from pytest_ldos.cli.main import make_app; make_app();"

@@ -44,7 +44,7 @@ def test_the_comment_in_a_file(result, tmp_path):
     assert file.read_text("utf-8") == (FOLDER / "hostile.comment.md").read_text("utf-8")
 
 
-def test_no_link_that_was_not_given(result):
+def test_only_given_links_are_shown(result):
     assert "](" not in run_ldos("comment", result).stdout
 
 
@@ -64,7 +64,7 @@ def test_the_annotations(result):
         "x",
     ],
 )
-def test_an_address_that_is_none(result, url):
+def test_invalid_address_is_refused(result, url):
     done = run_ldos("comment", result, "--page-url", url)
     assert done.returncode == 2
     assert "is not an address" in done.stderr
@@ -72,7 +72,7 @@ def test_an_address_that_is_none(result, url):
 
 
 @pytest.mark.parametrize("command", ["comment", "annotate"])
-def test_json_that_is_not_a_report_is_refused(result, command):
+def test_json_without_a_report_is_refused(result, command):
     made = json.loads(result.read_text("utf-8"))
     made["sections"][0]["scenario"] = ["<script>"]
     result.write_text(json.dumps(made), "utf-8")
@@ -110,7 +110,7 @@ def test_two_machines_of_one_class_are_distinguished(results):
     assert f"{OTHER_CLASS} (2 of 2): passed".replace("_", "\\_") in done.stdout
 
 
-def test_an_address_with_a_sign_of_equality_is_bare(result):
+def test_address_may_contain_an_equals_sign(result):
     assert "](https://x.example/a?b=c)" in run_ldos("comment", result, "--page-url", "https://x.example/a?b=c").stdout
 
 
@@ -126,7 +126,7 @@ def test_a_link_of_a_host_class_that_has_no_result(results):
     assert f"→ name one of these: {OTHER_CLASS}, test-cpu_4-cores" in done.stderr
 
 
-def test_no_name_of_a_machine_begins_a_line_of_an_error(tmp_path):
+def test_machine_name_cannot_begin_an_error_line(tmp_path):
     file = tmp_path / "result.json"
     file.write_text(json_text.render(hostile_fleet()[1]), "utf-8")
     done = run_ldos("comment", file, "--page-url", "elsewhere=https://x.example/")
@@ -134,21 +134,21 @@ def test_no_name_of_a_machine_begins_a_line_of_an_error(tmp_path):
     assert not [line for line in done.stderr.splitlines() if line.startswith("::")]
 
 
-def test_an_address_of_a_host_class_that_is_none(results):
+def test_address_of_an_unknown_host_class(results):
     done = run_ldos("comment", *results, "--page-url", f"{OTHER_CLASS}=javascript:alert(1)")
     assert (done.returncode, done.stdout) == (2, "")
     assert "is not an address" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["comment", "annotate"])
-def test_one_of_several_that_is_no_report(results, command, tmp_path):
+def test_one_invalid_report_among_several(results, command, tmp_path):
     (tmp_path / results[1]).write_text("{}", "utf-8")
     done = run_ldos(command, *results)
     assert (done.returncode, done.stdout) == (2, "")
     assert "received/test/result.json is not a report" in done.stderr
 
 
-def test_a_fleet_that_is_too_long_for_a_comment_keeps_all_verdicts(tmp_path):
+def test_overlong_fleet_comment_keeps_all_verdicts(tmp_path):
     files = []
     for number in range(40):
         file = tmp_path / f"{number}.json"

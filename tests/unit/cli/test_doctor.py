@@ -58,8 +58,8 @@ def answer(environment, *arguments, agree):
     )
     os.close(theirs)
     try:
-        said = _talk(ours, agree)
-        return process.wait(SILENCE_S), said
+        printed = _talk(ours, agree)
+        return process.wait(SILENCE_S), printed
     finally:
         process.kill()
         process.wait()
@@ -67,14 +67,14 @@ def answer(environment, *arguments, agree):
 
 
 def _talk(terminal, agree):
-    said = question = ""
+    printed = question = ""
     while True:
-        assert select.select([terminal], [], [], SILENCE_S)[0], f"it asks for something else: {said}"
+        assert select.select([terminal], [], [], SILENCE_S)[0], f"it asks for something else: {printed}"
         try:
             piece = os.read(terminal, 4096).decode()
-        except OSError:  # how a terminal says that nobody is left on its other end
-            return said
-        said, question = said + piece, question + piece
+        except OSError:  # a terminal whose other end is closed
+            return printed
+        printed, question = printed + piece, question + piece
         if question.endswith("[y/N]: "):
             line = question.splitlines()[-1]
             os.write(terminal, b"y\n" if any(name in line for name in agree) else b"n\n")
@@ -82,7 +82,7 @@ def _talk(terminal, agree):
 
 
 @pytest.mark.acceptance
-def test_the_exit_code_is_that_of_the_worst(environment):
+def test_worst_finding_decides_the_exit_code(environment):
     done = doctor(environment, "--stack=embedded", "--json")
     document = json.loads(done.stdout)
     assert done.returncode == (11 if document["status"] == "error" else 0)
@@ -91,7 +91,7 @@ def test_the_exit_code_is_that_of_the_worst(environment):
 
 
 @pytest.mark.acceptance
-def test_ros2_that_is_asked_for_and_is_not_there(environment):
+def test_requested_but_missing_ros2_is_an_error(environment):
     done = doctor(environment, "--stack=ros2")
     assert done.returncode == 11
     assert re.search(r"error +ROS 2 ", done.stdout)
@@ -102,7 +102,7 @@ def finding(done, name):
     return found
 
 
-def test_a_checkout_that_can_only_be_read(environment, tmp_path):
+def test_read_only_checkout(environment, tmp_path):
     (tmp_path / "project").mkdir()
     command = in_namespaces(
         "mount --bind project project; mount -o remount,bind,ro project; cd project",
@@ -140,7 +140,7 @@ def test_without_lttng(environment, tmp_path):
 
 
 @pytest.mark.acceptance
-def test_the_stack_of_the_settings_is_meant(environment, tmp_path):
+def test_stack_of_the_settings_is_checked(environment, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.ldos.stack]\nrmw = "rmw_other_cpp"\n')
     environment |= {"LDOS_STACK": "ros2", "AMENT_PREFIX_PATH": str(tmp_path), "ROS_DISTRO": "jazzy"}
     asked = json.loads(doctor(environment, "--json").stdout)
@@ -155,26 +155,26 @@ def test_confirmed_fixes_are_applied_and_refused_ones_are_not(environment, tmp_p
     with subprocess.Popen([stray.args[0], "600"]) as refused:
         try:
             agree = (f"process {stray.pid} ", str(tmp_path))
-            code, said = answer(environment, "--stack=embedded", "--fix", agree=agree)
+            code, printed = answer(environment, "--stack=embedded", "--fix", agree=agree)
             assert refused.poll() is None
         finally:
             refused.kill()
     assert code in {0, 11}
-    assert f"end process {refused.pid}" in said
-    assert f"done: end process {refused.pid}" not in said
-    assert f"done: end process {stray.pid} (ros2_control_node)" in said
-    assert "(cannot be undone)? [y/N]" in said
+    assert f"end process {refused.pid}" in printed
+    assert f"done: end process {refused.pid}" not in printed
+    assert f"done: end process {stray.pid} (ros2_control_node)" in printed
+    assert "(cannot be undone)? [y/N]" in printed
     assert stray.wait(timeout=60) == -signal.SIGINT
     assert not left.exists()
-    rows = re.findall("recorders' folders(?! →)", said)
+    rows = re.findall("recorders' folders(?! →)", printed)
     assert len(rows) == 2, "before and after"
 
 
 @pytest.mark.acceptance  # the test above refuses one of several
 def test_refused_fixes_are_not_applied(environment, tmp_path, stray):
-    _, said = answer(environment, "--stack=embedded", "--fix", agree=())
-    assert f"end process {stray.pid}" in said
-    assert "done:" not in said
+    _, printed = answer(environment, "--stack=embedded", "--fix", agree=())
+    assert f"end process {stray.pid}" in printed
+    assert "done:" not in printed
     assert stray.poll() is None
     assert not (tmp_path / "state").exists()
 
@@ -187,7 +187,7 @@ def test_fix_without_a_terminal_is_refused(environment, stray):
     assert stray.poll() is None
 
 
-def test_nothing_to_put_back(environment, monkeypatch):
+def test_undo_without_changes(environment, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", environment["XDG_STATE_HOME"])
     done = run_ldos("doctor", "--undo")
     assert (done.returncode, done.stdout) == (0, "nothing to restore\n")
@@ -196,7 +196,7 @@ def test_nothing_to_put_back(environment, monkeypatch):
 @pytest.mark.parametrize(
     "arguments", [("--json", "--fix"), ("--fix", "--undo"), ("--yes",), ("--stack=gazebo",), ("--host-class", "--json")]
 )
-def test_options_that_do_not_go_together(tmp_path, monkeypatch, arguments):
+def test_incompatible_options_are_refused(tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert run_ldos("doctor", *arguments).returncode == 2
@@ -211,7 +211,7 @@ def test_a_damaged_record_of_changes(environment, tmp_path):
     assert "doctor-changes.json cannot be read" in done.stderr
 
 
-def test_the_host_class_alone(environment, monkeypatch):
+def test_host_class_only(environment, monkeypatch):
     """For a matrix over classes: the folder of the embedded stack's baselines."""
     monkeypatch.setenv("XDG_STATE_HOME", environment["XDG_STATE_HOME"])
     done = run_ldos("doctor", "--stack=embedded", "--host-class")

@@ -57,7 +57,7 @@ def test_existing_output_is_replaced_only_on_request(golden, here, to):
 
 
 @pytest.mark.parametrize("to", ["perfetto", "parquet"])
-def test_a_directory_of_something_else_is_never_replaced(golden, here, to):
+def test_foreign_directory_is_never_replaced(golden, here, to):
     (here / "out").mkdir()
     (here / "out/mine.txt").write_text("mine")
     done = ldos_export(golden("talker_listener"), f"--to={to}", "--output=out", "--force")
@@ -79,7 +79,7 @@ def test_only_some_processes(golden, here):
     assert "process 1 has no events in the trace" in missing.stderr
 
 
-def test_a_file_that_is_no_perfetto_trace_is_not_replaced(golden, here):
+def test_foreign_file_is_not_replaced(golden, here):
     (here / "mine.txt").write_text("mine")
     done = ldos_export(golden("talker_listener"), "--to=perfetto", "--output=mine.txt", "--force")
     assert done.returncode == 2
@@ -137,14 +137,14 @@ def test_an_unknown_format_names_the_known_ones(golden):
     assert "parquet" in done.stderr
 
 
-def test_a_name_from_the_trace_cannot_reach_the_terminal_raw(golden, here):
+def test_names_from_the_trace_are_escaped(golden, here):
     (here / "evil\x1b[31m").symlink_to(golden("talker_listener"))
     done = ldos_export("evil\x1b[31m", "--to=perfetto", "--output=evil\x1b[31m.pftrace")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout + done.stderr
 
 
-def test_a_folder_of_several_traces_is_refused_as_it_is_for_analyze(golden, here):
+def test_folder_of_several_traces_is_refused(golden, here):
     for name in ("talker_listener", "tracetools_4"):
         (here / "runs").mkdir(exist_ok=True)
         (here / "runs" / name).symlink_to(golden(name))

@@ -75,7 +75,7 @@ def test_a_threshold_of_a_metric_as_json(ldos, stack):
     assert document["cause"]["failed"] == 0
 
 
-def test_each_start_is_a_stack_with_a_trace_of_its_own(ldos, monkeypatch, tmp_path):
+def test_each_start_has_its_own_stack_and_trace(ldos, monkeypatch, tmp_path):
     """On made-up motions that are planned longer by the level: T1 is 12 ms when calm."""
     opened = []
 
@@ -135,7 +135,7 @@ def test_starts_before_an_edit_are_left_out(ldos, stack, tmp_path):
     assert "continues" not in result.stderr
 
 
-def test_a_time_limit_leaves_the_rest_to_the_next_call(ldos, stack):
+def test_search_resumes_after_the_time_limit(ldos, stack):
     stack(breaks_at=100)
     first = ldos(ADDRESS, *QUICK, "--time-limit", "0.001s")
     assert first.exit_code == exit_codes.INVALID
@@ -145,7 +145,7 @@ def test_a_time_limit_leaves_the_rest_to_the_next_call(ldos, stack):
     assert "starts that are there: 1" in second.stderr
 
 
-def test_a_calm_end_that_does_not_start_could_not_be_measured(ldos, stack):
+def test_calm_end_that_does_not_start_is_unmeasurable(ldos, stack):
     failure = BringUpFailed("the planner was not ready", remedy="look at the logs")
     stack(ends={1: failure, 2: failure})
     result = ldos(ADDRESS, *QUICK)
@@ -162,7 +162,7 @@ def test_a_busy_machine_is_named(ldos, stack):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (("dds_flod.rate", *RANGE), "did you mean 'dds_flood.rate'"),
         (("dds_flood.reliability", *RANGE), "is no number(.|\n)*ldos sweep --over dds_flood.reliability"),
@@ -187,11 +187,11 @@ def test_a_busy_machine_is_named(ldos, stack):
         ((ADDRESS, *RANGE, "--output", "breaking.txt"), "has no format of a report"),
     ],
 )
-def test_bad_input_is_refused_before_anything_starts(ldos, stack, arguments, said):
+def test_bad_input_is_refused_before_anything_starts(ldos, stack, arguments, printed):
     starts = stack()
     with pytest.raises(ConfigurationError) as refused:
         ldos(*arguments)
-    assert refused.match(said)
+    assert refused.match(printed)
     assert starts == []
 
 
@@ -233,7 +233,7 @@ KILLED = """
 
 
 @pytest.mark.acceptance
-def test_killed_it_goes_on_where_it_was(tmp_path):
+def test_killed_search_resumes(tmp_path):
     def ldos(kill_after):
         command = [
             sys.executable,

@@ -30,7 +30,7 @@ def help_of(*names):
 
 
 @pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
-def test_nothing_in_it_is_python_or_cut(names):
+def test_help_has_no_python_and_is_not_truncated(names):
     text = help_of(*names)
     assert not re.findall(r"<(?:str|int|float|path|list|\w+\|)|list\[|\bint range|\bx>=|\{", text)
     assert "..." not in text.replace("COMMAND [ARGS]...", "")
@@ -46,7 +46,7 @@ def test_a_summary_is_one_line(names):
     assert summary in help_of(*names)
 
 
-def test_commands_stand_in_groups():
+def test_commands_are_grouped():
     text = help_of().partition("Show this message and exit.\n")[2]
     groups = re.findall(r"^(\S.*):\n", text, re.MULTILINE)
     assert len(groups) == len(set(groups)) == 6
@@ -65,6 +65,6 @@ def test_commands_stand_in_groups():
         (("latency",), ["--seconds NUMBER", "--ddsperf / --no-ddsperf", "--profile DIR"]),
     ],
 )
-def test_values_by_what_they_are(names, words):
+def test_option_values_are_named_by_their_meaning(names, words):
     text = " ".join(help_of(*names).split())
     assert [each for each in words if each not in text] == []

@@ -18,7 +18,7 @@ from pytest_ldos.judge.baseline.history import HistoryStore, build_rows, identif
 from pytest_ldos.judge.baseline.trend import read_pin
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from tests.builders.command_line import invoke_ldos
-from tests.builders.history import add_run, commit, fill, in_turns, run_of
+from tests.builders.history import add_run, commit, fill, interleaved_set, run_of
 
 STEADY: list[dict[str, float]] = [{}] * 6
 
@@ -85,7 +85,7 @@ def test_creep_is_shown(history):
     assert abs(last["step"]) < 0.05
 
 
-def test_nothing_is_since_a_pin_where_nothing_is_pinned(history):
+def test_without_a_pin_there_is_no_change_since_one(history):
     fill(history.directory, [{"T1": 1.01**i} for i in range(30)], cv=0.01)
     shown = [ldos().stdout, ldos("--metric", "T1").stdout]
     (series,) = json.loads(ldos("--metric", "T1", "--format", "json").stdout)["series"]
@@ -103,7 +103,7 @@ def test_nothing_is_since_a_pin_where_nothing_is_pinned(history):
     assert float(rows[-1]["from_start"]) == last["from_start"] > 0.2
 
 
-def test_a_pin_and_none_have_columns_of_their_own(history):
+def test_series_with_and_without_a_pin_have_separate_columns(history):
     for name in ("baseline", "msg_load"):
         for number in range(3):
             add_run(history, number, name=name)
@@ -165,13 +165,13 @@ def test_csv(history):
     assert all(float(row["low"]) < float(row["location"]) < float(row["high"]) for row in rows)
 
 
-def test_foreign_text_is_made_visible(history):
+def test_control_characters_are_escaped(history):
     add_run(history, 0, commit="\x1b[31mred")
     assert "\x1b" not in ldos("--metric", "T1").stdout
     assert "\\x1b[31mred" in ldos("--metric", "T1").stdout
 
 
-def test_names_are_no_commands_to_the_log_of_a_workflow(history):
+def test_names_are_not_executed_as_workflow_commands(history):
     for number, name in enumerate(("::error::x", "##[error]x")):
         add_run(history, number, name=name)
     shown = ldos().stdout
@@ -256,8 +256,8 @@ def test_pinning_a_run_of_each_scenario(history):
 def test_pinning_an_interleaved_run_pins_its_head(project, history):
     """In any order of rows: of ten runs, each would be right by chance."""
     for number in range(0, 20, 2):
-        run = save(project, f"run-{number}", in_turns(number + 1, Role.HEAD))
-        write_trials(ScenarioFolder(project / run / "baseline").base, in_turns(number, Role.BASE))
+        run = save(project, f"run-{number}", interleaved_set(number + 1, Role.HEAD))
+        write_trials(ScenarioFolder(project / run / "baseline").base, interleaved_set(number, Role.BASE))
         ldos("import", run)
         ldos("pin", f"run-{number}")
         (folder,) = {path.parent for path in history.directory.rglob("pin.json")}
@@ -272,20 +272,22 @@ def test_a_run_that_measured_a_scenario_twice_is_pinned_by_its_set(history):
     )
     for trials in (first, second):
         history.append(build_rows(trials, run="twice", branch="", verdict="passed"))
-    said = refusal("pin", "twice")
-    assert "measured a scenario more than once" in said
-    assert all(f"{identify(each)} (baseline, {each.started_at.replace('T', ' ')})" in said for each in (first, second))
+    printed = refusal("pin", "twice")
+    assert "measured a scenario more than once" in printed
+    assert all(
+        f"{identify(each)} (baseline, {each.started_at.replace('T', ' ')})" in printed for each in (first, second)
+    )
     ldos("pin", identify(second))
     (file,) = history.directory.rglob("pin.json")
     assert read_pin(file.parent).trials == identify(second)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("zzz", "no commit or run is called 'zzz'"), ("run-00", "did you mean 'run-00")]
+    ("name", "printed"), [("zzz", "no commit or run is called 'zzz'"), ("run-00", "did you mean 'run-00")]
 )
-def test_an_unknown_pin(history, name, said):
+def test_an_unknown_pin(history, name, printed):
     fill(history.directory, STEADY)
-    assert said in refusal("pin", name)
+    assert printed in refusal("pin", name)
 
 
 def test_an_ambiguous_pin(history):
@@ -326,16 +328,16 @@ def test_saved_runs_are_imported_once(project, history):
 
 
 def test_the_base_of_a_saved_session_is_imported_with_it(project, history):
-    run = save(project, "run", in_turns(1, Role.HEAD))
-    write_trials(ScenarioFolder(project / run / "baseline").base, in_turns(0, Role.BASE))
+    run = save(project, "run", interleaved_set(1, Role.HEAD))
+    write_trials(ScenarioFolder(project / run / "baseline").base, interleaved_set(0, Role.BASE))
     assert "2 of 2 added" in ldos("import", run).stdout
     versions = history.read().table.select("commit", "version", "run").unique().sort("version").rows()
     assert versions == [(commit(0), "base", "run"), (commit(1), "head", "run")]
 
 
 def test_the_record_of_a_base_by_its_own_name(project, history):
-    run = save(project, "run", in_turns(1, Role.HEAD))
-    write_trials(ScenarioFolder(project / run / "baseline").base, in_turns(0, Role.BASE))
+    run = save(project, "run", interleaved_set(1, Role.HEAD))
+    write_trials(ScenarioFolder(project / run / "baseline").base, interleaved_set(0, Role.BASE))
     ldos("import", f"{run}/baseline/base/trials.json")
     table = history.read().table
     assert (set(table["version"]), set(table["run"])) == ({"base"}, {"run"})
@@ -353,7 +355,7 @@ def test_unreadable_files_are_not_imported(project):
 
 
 @pytest.mark.parametrize("moment", ["yesterday", "", "0001-01-01T00:00:00+14:00", 5, None])
-def test_a_record_that_began_at_no_moment_cannot_be_imported(project, moment):
+def test_record_without_a_time_cannot_be_imported(project, moment):
     run = save(project, "run", run_of(0))
     file = project / run / "baseline/trials.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"started_at": moment}))
@@ -369,15 +371,15 @@ def test_a_folder_that_cannot_be_made(project, history, place):
     file = history.directory / place.replace("HOST", trials.fingerprint.host_class)
     file.parent.mkdir(parents=True)
     file.write_text("")
-    said = refusal("import", save(project, "run", trials))
-    assert "cannot be written" in said
-    assert "name another history with --dir" in said
+    printed = refusal("import", save(project, "run", trials))
+    assert "cannot be written" in printed
+    assert "name another history with --dir" in printed
 
 
 # --- where there is nothing to show ---------------------------------------------------------
 
 
-def test_no_history_is_configured(project, monkeypatch):
+def test_missing_history_setting_is_reported(project, monkeypatch):
     monkeypatch.delenv("LDOS_HISTORY")
     assert "no history is configured" in refusal()
 
@@ -402,7 +404,7 @@ def test_a_file_in_place_of_a_history(project):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (["--metric", "T44"], "unknown metric 'T44'\n  → did you mean 'T4'"),
         (["--scenario", "base_line"], "did you mean 'baseline'?"),
@@ -411,6 +413,6 @@ def test_a_file_in_place_of_a_history(project):
         (["--metric", "T4", "--since", "yesterday"], "neither a date nor a commit"),
     ],
 )
-def test_unknown_names(history, arguments, said):
+def test_unknown_names(history, arguments, printed):
     fill(history.directory, STEADY)
-    assert said in refusal(*arguments)
+    assert printed in refusal(*arguments)

@@ -81,7 +81,7 @@ def test_the_overview_has_series_of_each_host_class(downloaded):
     assert counts == [runs[each] for each in classes]
 
 
-def test_one_machine_that_sent_rubbish_keeps_no_other_out(downloaded):
+def test_invalid_files_of_one_machine_affect_no_other(downloaded):
     of_one = sorted((downloaded / "trials-lab-1").rglob("trials.json"))
     of_one[0].write_text("{")
     made = json.loads(of_one[1].read_text())
@@ -105,7 +105,7 @@ def test_importing_only_invalid_files_reports_no_addition(downloaded):
 
 
 @pytest.mark.parametrize("name", ["../../../escaped", "/etc/escaped", "..", "a\0b"])
-def test_names_that_lead_out_of_the_history(project, name):
+def test_names_outside_the_history_are_refused(project, name):
     trials = of_machine(0, LAB["lab-1"])
     file = project / "trials.json"
     write_trials(ScenarioFolder(project), trials)
@@ -122,7 +122,7 @@ def test_names_that_lead_out_of_the_history(project, name):
     assert all((project / "in/history") in path.parents for path in files)
 
 
-def test_a_file_that_no_run_wrote(project):
+def test_file_not_written_by_a_run_is_refused(project):
     with (project / "trials.json").open("wb") as file:
         file.truncate(LARGEST_RECORD + 1)
     done = run_ldos("history", "import", "trials.json", "--dir", "history")
@@ -135,7 +135,8 @@ def test_a_report_has_no_trials(project):
     done = run_ldos("history", "import", "result.json", "--dir", "history")
     assert done.returncode == 2
     assert (
-        "is a pytest-ldos report, which has no trials to read\n  → name the trials.json of the same run" in done.stderr
+        "is a pytest-ldos report, and holds no pytest-ldos trials\n  → name the trials.json of the same run"
+        in done.stderr
     )
 
 
@@ -152,9 +153,9 @@ def test_two_imports_at_once_lose_nothing(project):
         subprocess.Popen([*command, *names, "--dir", "history"], stdout=subprocess.PIPE, text=True)
         for names in (one, both)
     ]
-    said = [process.communicate(timeout=300)[0] for process in running]
+    printed = [process.communicate(timeout=300)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0]
-    assert sum(int(each.split()[0]) for each in said) >= 140
+    assert sum(int(each.split()[0]) for each in printed) >= 140
     table = history().read().table
     assert table.select("trials").n_unique() == 140
     assert table.height == table.select("trials", "metric", "trial").n_unique()

@@ -104,7 +104,7 @@ def test_earlier_page_is_removed_and_foreign_files_are_kept(history):
 
 
 @pytest.mark.parametrize("name", ["index.html", "badge.svg"])
-def test_a_file_of_somebody_else_is_not_written_over(history, name):
+def test_foreign_file_is_not_overwritten(history, name):
     Path("site").mkdir()
     Path("site", name).symlink_to("nowhere")
     assert f"site/{name} exists and is not one of our pages" in refusal()
@@ -123,7 +123,7 @@ def test_a_file_of_somebody_else_is_not_written_over(history, name):
         '{"kind": "pytest-ldos history site", "schema": 1, "files": [".git"]}',
     ],
 )
-def test_a_list_of_files_that_is_not_ours_removes_nothing(history, content):
+def test_foreign_list_of_files_removes_nothing(history, content):
     Path("site").mkdir()
     Path("kept.html").touch()
     Path("site", MANIFEST).write_text(content)
@@ -162,21 +162,21 @@ def test_a_damaged_record_is_named_and_the_others_are_shown(history):
     assert [*Path("site").glob("msg-load-*")]
 
 
-def test_trials_that_were_not_judged_make_no_green_badge(history):
+def test_unjudged_trials_make_no_green_badge(history):
     assert json.loads(make()["badge.json"])["color"] == "brightgreen"
     add_run(history, 5, verdict="unjudged")
     assert json.loads(make()["badge.json"])["message"] == "unknown"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (("--site", "site", "--metric", "T4"), "a site shows all metrics"),
         (("--repository", URL), "--repository is for the links of a site"),
         (("--site", "site", "--repository", "javascript:alert(1)"), "is not an address"),
     ],
 )
-def test_options_that_make_no_sense_together(history, arguments, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_incompatible_options_are_refused(history, arguments, printed):
+    with pytest.raises(ConfigurationError, match=printed):
         invoke_ldos("history", *arguments)
     assert not Path("site", "index.html").exists()

@@ -25,7 +25,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("directory", [(), ("arms/new one",)], ids=["here", "elsewhere"])
-def test_it_writes_the_example(tmp_path, monkeypatch, directory):
+def test_init_writes_the_example(tmp_path, monkeypatch, directory):
     monkeypatch.chdir(tmp_path)
     done = run_ldos("init", *directory)
     assert (done.returncode, done.stderr) == (0, "")
@@ -40,7 +40,7 @@ def test_every_file_of_the_example_is_committed():
 
 
 def printed_for(done, name: str) -> str:
-    """What is to be added to a file."""
+    """Text to be added to a file."""
     found = re.search(
         rf"^kept {re.escape(name)}; add to it:\n\n(.*?)\n\n(?:wrote|kept|next)", done.stdout, re.MULTILINE | re.DOTALL
     )
@@ -72,13 +72,13 @@ def test_existing_files_are_kept_and_missing_ones_written(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("newer", ["", "[tool.pytest]\n"])
-def test_the_tables_of_pytest_are_added_where_there_are_none(tmp_path, monkeypatch, newer):
+def test_missing_pytest_tables_are_added(tmp_path, monkeypatch, newer):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "arm"\n{newer}')
     assert ("[tool.pytest.ini_options]" in printed_for(run_ldos("init"), "pyproject.toml")) == (not newer)
 
 
-def test_settings_in_a_file_of_their_own_stay_there(tmp_path, monkeypatch):
+def test_settings_stay_in_their_own_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ldos.toml").write_text("trials = 3\n")
     done = run_ldos("init")
@@ -91,7 +91,7 @@ def test_settings_in_a_file_of_their_own_stay_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content", [b"[tool.ldos\n", "trials = 3".encode("utf-16")])
-def test_settings_that_cannot_be_read_end_it_before_anything_is_written(tmp_path, monkeypatch, content):
+def test_unreadable_settings_are_refused_before_writing(tmp_path, monkeypatch, content):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_bytes(content)
     done = run_ldos("init")
@@ -100,6 +100,6 @@ def test_settings_that_cannot_be_read_end_it_before_anything_is_written(tmp_path
     assert files_below(tmp_path) == {"pyproject.toml": content}
 
 
-def test_its_workflow_is_the_one_to_copy():
+def test_written_workflow_is_the_one_to_copy():
     name = "request.yml"
     assert (EXAMPLE / ".github/workflows" / name).read_bytes() == (ROOT / "examples/ci/github" / name).read_bytes()

@@ -71,13 +71,13 @@ def test_the_command_makes_the_spec(lamp):
     assert (outputs["parquet"], outputs["output_format"]) == (Path("tables"), "json")
 
 
-def test_its_help_has_the_texts(lamp):
+def test_help_has_the_descriptions(lamp):
     shown = lamp("--help")[0].output
     assert [text for each in described_fields(LampSpec).values() if (text := each.meaning) not in shown] == []
     assert all(flag in shown for flag in ("--colour red|blue", "--rate NUMBER", "--on / --no-on", "--log DIR", "NAME"))
 
 
-def test_a_wrong_value_and_a_missing_one_are_refused(lamp):
+def test_invalid_and_missing_values_are_refused(lamp):
     assert lamp("desk", "--colour", "green")[0].exit_code == 2
     assert lamp()[0].exit_code == 2
 
@@ -87,7 +87,7 @@ def test_a_mark_makes_the_same_spec():
     assert build_spec(LampSpec, settings, "of lamp:") == LampSpec(name="desk", colour=Colour.BLUE, rate_hz=2.0)
 
 
-def test_the_reference_has_them(lamp):
+def test_reference_has_the_settings(lamp):
     of_mark = list(fields(LampSpec))
     assert "| `rate_hz` | a number, Hz | `5` | Flashes a second. |" in of_mark
     assert "| `bulbs` | a text | all | Bulbs, with commas. |" in of_mark

@@ -64,7 +64,7 @@ def test_a_stack_without_a_result_is_infra(of, tmp_path):
     assert json.loads(output.read_text("utf-8"))["verdict"] == "infra"
 
 
-def test_it_is_printed_where_no_file_is_named(of):
+def test_joined_result_is_printed_without_output_file(of):
     done = run_ldos("join", of("ros2-mock", Verdict.PASSED, "ros2"), of("embedded", Verdict.PASSED, "embedded"))
     assert done.returncode == 0
     assert "baseline on ros2-mock" in done.stdout
@@ -77,7 +77,7 @@ def test_a_result_without_its_stack_is_refused(given):
     assert "names no stack with its result" in done.stderr
 
 
-def test_a_file_that_is_no_report_is_refused(tmp_path):
+def test_file_that_is_not_a_report_is_refused(tmp_path):
     (tmp_path / "x.json").write_text("{}", "utf-8")
     assert run_ldos("join", f"ros2={tmp_path / 'x.json'}").returncode == 2
 

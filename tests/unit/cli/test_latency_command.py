@@ -75,20 +75,20 @@ def test_rounds_without_numbers_are_not_green(ldos, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("option", "value", "printed"),
     [
         ("--sizes", "3MiB", "sizes holds '3MiB'"),
         ("--transports", "pigeon", "transports holds 'pigeon'"),
         ("--output", "x.bmp", "x.bmp"),
     ],
 )
-def test_invalid_values_are_refused_before_measuring(ldos, option, value, said):
-    with pytest.raises(ConfigurationError, match=re.escape(said)):
+def test_invalid_values_are_refused_before_measuring(ldos, option, value, printed):
+    with pytest.raises(ConfigurationError, match=re.escape(printed)):
         ldos(*SHORT, option, value)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (["--output", "file/x.json"], "file/x.json cannot be written: Not a directory"),
         (["--record", "folder"], "folder cannot be written: it is a folder"),
@@ -96,11 +96,11 @@ def test_invalid_values_are_refused_before_measuring(ldos, option, value, said):
         (["--parquet", "file"], "file cannot be written: Not a directory"),
     ],
 )
-def test_results_that_could_not_be_kept_are_refused_before_anything_is_measured(ldos, tmp_path, arguments, said):
+def test_unwritable_results_are_refused_before_measuring(ldos, tmp_path, arguments, printed):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     began_s = time.monotonic()
-    with pytest.raises(ConfigurationError, match=re.escape(said)) as caught:
+    with pytest.raises(ConfigurationError, match=re.escape(printed)) as caught:
         ldos(*SHORT, "--seconds", "30", *arguments)
     assert caught.value.remedy
     assert time.monotonic() - began_s < 60, "the rounds alone take 60 s"
@@ -115,10 +115,10 @@ def test_an_interrupted_measurement_leaves_nothing_running(tmp_path):
     ) as ldos:
         sides = await_sides(psutil.Process(ldos.pid))
         ldos.send_signal(signal.SIGINT)
-        _, said = ldos.communicate(timeout=60)
+        _, printed = ldos.communicate(timeout=60)
     assert ldos.returncode == 130
-    assert b"interrupted; nothing is kept" in said
-    assert b"Traceback" not in said
+    assert b"interrupted; nothing is kept" in printed
+    assert b"Traceback" not in printed
     assert not psutil.wait_procs(sides, timeout=60)[1]
     assert list(tmp_path.iterdir()) == []
 
@@ -146,7 +146,7 @@ def test_missing_shared_memory_is_reported(ldos, monkeypatch, tmp_path):
     assert "install one of these, or ask for another transport" in result.stderr
 
 
-def test_a_machine_that_cannot_pin_says_so(ldos, monkeypatch, tmp_path):
+def test_missing_cpu_pinning_is_reported(ldos, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     result = ldos(*SHORT, "--ping-cpu", str(min(os.sched_getaffinity(0))))
     assert result.exit_code == exit_codes.INVALID
@@ -154,14 +154,14 @@ def test_a_machine_that_cannot_pin_says_so(ldos, monkeypatch, tmp_path):
     assert "util-linux" in result.stderr
 
 
-def test_a_cpu_that_is_not_there_is_refused(ldos):
+def test_absent_cpu_is_refused(ldos):
     result = ldos(*SHORT, "--ping-cpu", "4000")
     assert result.exit_code == exit_codes.INVALID
     assert "CPU 4000" in result.stderr
 
 
 @pytest.mark.measures_time
-def test_a_router_that_does_not_start_is_a_note_and_the_rest_is_measured(ldos, monkeypatch, tmp_path):
+def test_failed_router_is_noted_and_the_rest_is_measured(ldos, monkeypatch, tmp_path):
     if ddsperf_library() is None:
         pytest.skip("ddsperf (cyclonedds-tools) is not installed: no library here shares memory")
     add_program(tmp_path / "bin", "iox-roudi", "echo no luck; exit 4")

@@ -59,7 +59,7 @@ def test_settings_of_a_job_are_variables(checkout):
     assert "GATE_TRIALS is no number" in measure(checkout, GATE_TRIALS="ten").stderr
 
 
-def test_where_nothing_is_checked_out(tmp_path, monkeypatch):
+def test_missing_checkout_is_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     done = run_ldos("measure")

@@ -66,14 +66,14 @@ def faulty(faults, script):
             plain.settle_ms,
             plain.jitter_ms + 10 * faults.control_rate_drop,
             error_code=-1 if fails else plain.error_code,
-            message="it was told to fail" if fails else "",
+            message="it fails on request" if fails else "",
         )
 
     return motion
 
 
 @pytest.mark.acceptance
-def test_a_name_of_its_own_has_a_calibration_of_its_own(ldos, stack, tmp_path):
+def test_own_name_has_its_own_calibration(ldos, stack, tmp_path):
     stack()
     assert ldos("calibrate", *QUICK, "--name", "left").exit_code == 0
     (file,) = tmp_path.glob(".ldos/baselines/*/*/*.calibration.json")
@@ -102,7 +102,7 @@ def test_a_host_is_calibrated(ldos, stack, tmp_path):
 
 
 @pytest.mark.acceptance
-def test_as_json(ldos, stack):
+def test_calibration_as_json(ldos, stack):
     stack()
     document = json.loads(ldos("calibrate", *QUICK, "--format", "json", "--effect", "0.3").stdout)
     (scenario,) = document["scenarios"]
@@ -147,7 +147,7 @@ def test_silent_node_is_reported(ldos, stack):
     assert "all 24 trials failed" in result.stderr
 
 
-def test_a_machine_that_measures_already(ldos, stack):
+def test_busy_machine_is_refused(ldos, stack):
     stack()
     with measuring_lock():
         for command in ("calibrate", "selftest"):
@@ -202,7 +202,7 @@ def test_a_stack_that_ignores_faults_makes_it_fail(ldos, stack):
     assert "the gate did not keep its promises: planning delay 300 % was missed" in result.stdout
 
 
-def test_a_fault_with_which_nothing_starts(ldos, stack):
+def test_fault_that_prevents_the_start(ldos, stack):
     stack(ends={3: BringUpFailed("it was not ready")})
     result = ldos(
         "selftest", "--draws", "8", "--trials", "5", "--faults", "planning_delay", "--sizes", "3", "--format", "json"
@@ -215,7 +215,7 @@ def test_a_fault_with_which_nothing_starts(ldos, stack):
 
 
 @pytest.mark.acceptance
-def test_a_self_test_is_held_to_the_calibration(ldos, stack, tmp_path):
+def test_self_test_is_compared_with_the_calibration(ldos, stack, tmp_path):
     stack()
     ldos("calibrate", *QUICK)
     asked = ("selftest", "--draws", "8", "--trials", "6", "--faults", "planning_delay", "--sizes", "2")
@@ -269,7 +269,7 @@ def test_an_interrupted_self_test(ldos, stack):
     [("sweep", "--over", "trials=1,2"), ("find-breaking", "trials", "--lo=1", "--hi=9"), ("calibrate",), ("selftest",)],
 )
 @pytest.mark.parametrize("how", ["environment", "project"])
-def test_commands_that_watch_no_start_refuse_to_be_asked(ldos, stack, monkeypatch, tmp_path, command, how):
+def test_commands_without_starts_refuse_watch_options(ldos, stack, monkeypatch, tmp_path, command, how):
     starts = stack()
     if how == "environment":
         monkeypatch.setenv("LDOS_PROFILE", "1")

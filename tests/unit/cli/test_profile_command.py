@@ -66,33 +66,33 @@ def test_files_of_every_kind(files, tmp_path, ending):
 
 def test_significant_changes_are_listed_and_drawn(files, tmp_path):
     output = tmp_path / "x.svg"
-    said = run("diff", *files, "--output", output)
-    assert "+20.0 %" in said
-    assert "simulator;step;solve" in said
-    assert "the variation between starts is unknown" in said
+    printed = run("diff", *files, "--output", output)
+    assert "+20.0 %" in printed
+    assert "simulator;step;solve" in printed
+    assert "the variation between starts is unknown" in printed
     assert output.read_text().startswith("<svg")
 
 
-def test_profiles_without_a_common_frame_are_held_against_each_other_and_doubted(tmp_path):
+def test_profiles_without_common_frames_are_compared_with_a_warning(tmp_path):
     one, other = tmp_path / "one.folded", tmp_path / "other.folded"
     one.write_text("simulator;step 400\n")
     other.write_text("planner;plan 400\n")
-    said = run("diff", one, other, "--output", tmp_path / "x.svg")
-    assert said.startswith("the profiles have no frame in common: are they of the same program?")
-    assert "-100.0 %" in said
-    assert "+100.0 %" in said
+    printed = run("diff", one, other, "--output", tmp_path / "x.svg")
+    assert printed.startswith("the profiles have no frame in common: are they of the same program?")
+    assert "-100.0 %" in printed
+    assert "+100.0 %" in printed
     assert "no frame in common" in (tmp_path / "x.svg").read_text()
 
 
-def test_folders_hold_a_file_for_each_start(tmp_path):
+def test_folder_has_a_file_for_each_start(tmp_path):
     for version in ("base", "head"):
         (tmp_path / version).mkdir()
         for start in (1, 2, 3):
             (tmp_path / version / f"start-{start}.folded").write_text(BASE)
-    said = run("diff", tmp_path / "base", tmp_path / "head")
-    assert "3000 samples of the base, 3000 of the head" in said
-    assert "between starts" in said
-    assert "no frame's share changed significantly" in said
+    printed = run("diff", tmp_path / "base", tmp_path / "head")
+    assert "3000 samples of the base, 3000 of the head" in printed
+    assert "between starts" in printed
+    assert "no frame's share changed significantly" in printed
 
 
 def test_unreadable_and_unwritable_files_are_refused(files, tmp_path):
@@ -107,7 +107,7 @@ def test_unreadable_and_unwritable_files_are_refused(files, tmp_path):
     assert ProfilingFailed.__doc__
 
 
-def test_names_reach_no_terminal_as_they_are(tmp_path):
+def test_names_are_escaped_on_the_terminal(tmp_path):
     file = tmp_path / "x.folded"
     file.write_text("p;\x1b]0;owned 10\n")
     assert "\x1b" not in run("show", file)

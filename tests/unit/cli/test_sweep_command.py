@@ -62,18 +62,20 @@ def test_grid_is_measured_with_progress_and_shown(ldos, stack, tmp_path):
     assert len({(spec.control_rate_hz, spec.faults.planning_delay_ms) for spec in starts}) == len(starts) == 4
     (folder,) = tmp_path.glob(".ldos/sweeps/*/*")
     assert len(list(folder.glob("cells/*.json"))) == 4
-    told = lines_of(result.stderr)
-    assert told[0].startswith("sweep: 4 stack starts, about")
-    assert [line.partition(": ")[2][:7] for line in told if " of 4: " in line] == [f"{n} of 4:" for n in range(1, 5)]
-    assert sum("2 of 2 succeeded, T1" in line for line in told) == 4
-    assert any(line.endswith("s left") for line in told)
+    reported = lines_of(result.stderr)
+    assert reported[0].startswith("sweep: 4 stack starts, about")
+    assert [line.partition(": ")[2][:7] for line in reported if " of 4: " in line] == [
+        f"{n} of 4:" for n in range(1, 5)
+    ]
+    assert sum("2 of 2 succeeded, T1" in line for line in reported) == 4
+    assert any(line.endswith("s left") for line in reported)
     shown = lines_of(result.stdout)
     assert "250 0 valid 2 of 2 16 … 100 %" in shown
     assert shown[-1] == f"results: {folder.relative_to(tmp_path)}"
     assert not list(tmp_path.glob(".ldos/runs/*/*")), "what a start left is gone"
 
 
-def test_interrupted_it_goes_on_with_the_same_command(ldos, stack):
+def test_interrupted_sweep_resumes_with_the_same_command(ldos, stack):
     stack({3: KeyboardInterrupt()})
     first = ldos(*FOUR)
     assert first.exit_code == 130
@@ -102,9 +104,9 @@ def test_full_disk_ends_it_with_saved_results(ldos, stack, tmp_path, monkeypatch
     monkeypatch.setattr(SweepFolder, "keep", keep_on_full_disk)
     result = ldos(*FOUR)
     assert result.exit_code == exit_codes.INVALID
-    told = " ".join(result.stderr.split())
-    assert re.search(r"\.ldos/sweeps/\S+ cannot be written: ", told)
-    assert "or name another place; what was kept before is whole" in told
+    reported = " ".join(result.stderr.split())
+    assert re.search(r"\.ldos/sweeps/\S+ cannot be written: ", reported)
+    assert "or name another place; what was kept before is whole" in reported
     assert len(list(tmp_path.glob(".ldos/sweeps/*/*/cells/*"))) == 1
     monkeypatch.setattr(SweepFolder, "keep", keep)
     starts = stack()
@@ -123,7 +125,7 @@ def test_a_damaged_start_is_set_aside_and_measured_again(ldos, stack, tmp_path):
     assert f"{damaged.name}.damaged" in second.stderr
 
 
-def test_a_finished_one_is_shown_even_while_somebody_measures(ldos, stack):
+def test_finished_sweep_is_shown_during_another_measurement(ldos, stack):
     stack()
     first = ldos(*FOUR)
     starts = stack()
@@ -136,7 +138,7 @@ def test_a_finished_one_is_shown_even_while_somebody_measures(ldos, stack):
     assert len(starts) == 4
 
 
-def test_a_machine_that_is_busy(ldos, stack):
+def test_busy_machine_is_refused(ldos, stack):
     stack()
     with measuring_lock():
         result = ldos(*FOUR)
@@ -208,7 +210,7 @@ def test_the_scenario_and_its_load(ldos, stack, monkeypatch):
     assert "too little" in result.stderr
 
 
-def test_own_metrics_are_taken(ldos, stack, tmp_path):
+def test_own_metrics_are_accepted(ldos, stack, tmp_path):
     stack()
     (tmp_path / "mine.py").write_text(
         "def pytest_ldos_metrics():\n"
@@ -259,5 +261,5 @@ def test_invalid_axes_are_refused_before_starting(ldos, stack, tmp_path, argumen
     assert not (tmp_path / ".ldos").exists()
 
 
-def test_values_with_commas_of_their_own():
+def test_values_that_contain_commas():
     assert starts.parse_axis("cpu_limit.cpus=0;0,1").values == ("0", "0,1")

@@ -85,7 +85,7 @@ def test_invalid_values_are_refused_before_starting(ldos, arguments, words):
         ldos(*arguments)
 
 
-def test_more_processes_than_can_meet_are_refused(ldos, tmp_path):
+def test_too_many_processes_are_refused(ldos, tmp_path):
     made = {"nodes": [*TWO["nodes"], {"node_name": "idle", "number": 100}]}
     (tmp_path / "many.json").write_text(text_of(made))
     with pytest.raises(ConfigurationError, match="has 102 nodes, and at most 60 processes can meet"):
@@ -109,10 +109,10 @@ def test_an_interrupted_run_leaves_nothing_running(tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env=environment) as ldos:
         nodes = await_nodes(psutil.Process(ldos.pid))
         ldos.send_signal(signal.SIGINT)
-        _, said = ldos.communicate(timeout=60)
+        _, printed = ldos.communicate(timeout=60)
     assert ldos.returncode == 130
-    assert b"interrupted; nothing is kept" in said
-    assert b"Traceback" not in said
+    assert b"interrupted; nothing is kept" in printed
+    assert b"Traceback" not in printed
     assert not psutil.wait_procs(nodes, timeout=60)[1]
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -137,15 +137,15 @@ def test_sender_that_misses_its_period_is_reported(ldos, tmp_path):
     assert "messages were not sent as often as declared: talker on /counts sent " in result.output
 
 
-def test_results_that_could_not_be_kept_are_refused_first(ldos, tmp_path):
+def test_unwritable_results_are_refused_first(ldos, tmp_path):
     (tmp_path / "file").write_text("")
-    for option, said in (("--log", "log"), ("--output", "x.html"), ("--parquet", "tables"), ("--record", "r.json")):
+    for option, printed in (("--log", "log"), ("--output", "x.html"), ("--parquet", "tables"), ("--record", "r.json")):
         with pytest.raises(ConfigurationError, match="cannot be written: Not a directory") as caught:
-            ldos("two.json", "-t", "60", option, f"file/{said}")
+            ldos("two.json", "-t", "60", option, f"file/{printed}")
         assert caught.value.remedy
 
 
-def test_rclcpp_where_ros_2_is_not(ldos, monkeypatch):
+def test_rclcpp_without_ros_2(ldos, monkeypatch):
     for name in ("AMENT_PREFIX_PATH", "ROS_DISTRO"):
         monkeypatch.delenv(name, raising=False)
     result = ldos("two.json", "--layer", "ros2")

@@ -68,7 +68,7 @@ def run(*arguments: object) -> str:
 
 
 @pytest.mark.parametrize("instrument", MODULES)
-def test_every_instruments_command_has_them(instrument):
+def test_every_instruments_command_has_watch_options(instrument):
     result = CliRunner().invoke(ldos, [instrument.replace("_", "-"), "--help"])
     assert result.exit_code == 0, result.output
     for option in ("--profile", "--syscalls"):
@@ -94,7 +94,7 @@ def asked(monkeypatch) -> list[tuple[WatchSpec, Path]]:
     return found
 
 
-def test_nothing_is_watched_unasked(asked):
+def test_nothing_is_watched_by_default(asked):
     run("steady")
     assert asked == []
 
@@ -110,7 +110,7 @@ def test_two_folders_are_refused(tmp_path):
 
 
 @needs_watchers
-def test_a_measurement_is_watched_and_its_record_says_so(tmp_path):
+def test_watched_measurement_is_recorded_as_watched(tmp_path):
     watched, record, output = tmp_path / "watched", tmp_path / "rounds.json", tmp_path / "out.json"
     run("steady", "--profile", watched, "--syscalls", watched, "--record", record, "--output", output)
     found = json.loads(output.read_text())

@@ -28,7 +28,7 @@ for line in sys.stdin:
     print(late.pid, flush=True)
 """
 
-needs_two_cpus = pytest.mark.skipif(len(our_cpus()) < 2, reason="one CPU cannot be told from all")
+needs_two_cpus = pytest.mark.skipif(len(our_cpus()) < 2, reason="one CPU cannot be distinguished from all")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, summary_of, whole
 from pytest_ldos.host.processes import ProcessGroup
 
-ECHO = "import sys\nfor line in sys.stdin: print('{\"said\": %d}' % len(line), flush=True)"
+ECHO = "import sys\nfor line in sys.stdin: print('{\"length\": %d}' % len(line), flush=True)"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def start(tmp_path):
 
 def test_questions_are_answered(start):
     child = start(ECHO)
-    assert [child.ask(word, limit_s=60)["said"] for word in ("a", "abc")] == [2, 4]
+    assert [child.ask(word, limit_s=60)["length"] for word in ("a", "abc")] == [2, 4]
     child.close()
     child.await_end()
     assert child.child.exit_code == 0

@@ -166,7 +166,7 @@ def test_children_count_for_their_parent(servant, meter_of):
     servant.do("child.communicate()")
 
 
-needs_exits = pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel tells us nothing of threads that end")
+needs_exits = pytest.mark.skipif(not KEEPS_RECORDS, reason="this kernel keeps no records of ended threads")
 
 
 @needs_exits

@@ -35,7 +35,7 @@ def test_a_drift_of_both_versions_is_found_and_sized():
     assert drift.is_notable
 
 
-def test_a_difference_between_the_versions_is_none():
+def test_difference_between_versions_is_no_drift():
     drift = of("T1", find_drift(drifting(0.0, 1, factor=3.0), drifting(0.0, 2)))
     assert abs(drift.change) < 0.03
     assert drift.p_value > 0.05
@@ -72,7 +72,7 @@ def test_failed_and_missing_trials_are_left_out_of_both():
     assert of("T1", find_drift(fewer, head)).change == of("T1", find_drift(head, fewer)).change
 
 
-def test_too_few_blocks_tell_of_none():
+def test_too_few_blocks_show_no_drift():
     few, enough = (drifting(0.5, pairs=count) for count in (FEWEST_BLOCKS // 2 - 1, FEWEST_BLOCKS // 2))
     assert find_drift(few, few) == ()
     assert of("T1", find_drift(enough, enough)).is_notable

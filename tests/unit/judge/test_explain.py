@@ -63,7 +63,7 @@ def test_equal_runs_have_no_certain_change():
     assert not any(each.is_certain for each in (explanation.whole, *explanation.changes))
 
 
-def test_a_segment_that_only_one_run_has_counts_as_no_time_in_the_other():
+def test_segment_of_one_run_only_counts_as_zero_in_the_other():
     base, head = run(), run(seed=2)
     added = [
         dataclasses.replace(
@@ -75,7 +75,7 @@ def test_a_segment_that_only_one_run_has_counts_as_no_time_in_the_other():
     assert (first.segment, first.base_ns, first.change_ns) == ("CPU wait: /b", 0, 7 * MS)
 
 
-def test_failed_trials_say_nothing():
+def test_failed_trials_are_not_explained():
     head = run(seed=2)
     broken = failed_trial(99, segments_ns={"state feedback": {LATENCY: 1, CALLBACK: 1}})
     with_failure = dataclasses.replace(head, trials=(*head.trials, broken))
@@ -88,7 +88,7 @@ def test_too_few_trials_have_no_interval():
     assert not first.is_certain
 
 
-def test_a_path_that_one_run_did_not_pass_is_not_explained():
+def test_path_absent_from_one_run_is_not_explained():
     assert explain(run(path="other"), run()) == {}
 
 

@@ -23,7 +23,7 @@ def test_equal_versions_pass():
     assert decide_interleaved(HEAD, BASE).verdict is Verdict.PASSED
 
 
-def test_a_load_that_the_base_did_not_get_makes_it_invalid():
+def test_load_missing_from_the_base_makes_the_run_invalid():
     result = decide_interleaved(
         noisy_set(1, session="one", loads=(REACHED,)), noisy_set(2, session="one", loads=(MISSED,))
     )
@@ -32,7 +32,7 @@ def test_a_load_that_the_base_did_not_get_makes_it_invalid():
     assert result.more_trials_because == ()
 
 
-def test_a_base_that_was_not_finished_makes_it_invalid():
+def test_unfinished_base_makes_the_run_invalid():
     result = decide_interleaved(HEAD, noisy_set(2, session="one", incomplete="simulator was killed by SIGKILL"))
     assert result.verdict is Verdict.INVALID
     assert result.reasons[0] == OfBase(NotFinished("simulator was killed by SIGKILL"))

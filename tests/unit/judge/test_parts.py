@@ -41,7 +41,7 @@ def run(seed: int, parts: Mapping[str, float] = USUAL, n: int = 15) -> TrialSet:
     return dataclasses.replace(trials, trials=tuple(changed), metrics=(*trials.metrics, CPU.description))
 
 
-def test_the_process_that_gained_comes_first_with_its_interval():
+def test_process_with_the_largest_increase_comes_first():
     (found,) = explain_parts(run(1), run(2, {"planner": 160.0, "simulator": 200.0}), [CPU.description])
     first, second = found.parts
     assert (first.process, second.process) == ("planner", "simulator")
@@ -54,13 +54,13 @@ def test_the_process_that_gained_comes_first_with_its_interval():
     assert "simulator" not in describe_parts(found)
 
 
-def test_a_process_that_is_new_counts_from_zero():
+def test_new_process_counts_from_zero():
     (found,) = explain_parts(run(1), run(2, {**USUAL, "logger": 40.0}), [CPU.description])
     assert found.parts[0].process == "logger"
     assert found.parts[0].change == pytest.approx(40, rel=0.05)
 
 
-def test_equal_runs_have_no_process_that_stands_out():
+def test_equal_runs_have_no_notable_process():
     (found,) = explain_parts(run(1), run(2), [CPU.description])
     assert describe_parts(found) == "cpu_all: no single process stands out"
 
@@ -69,7 +69,7 @@ def test_metric_that_is_not_a_sum_has_no_parts():
     assert explain_parts(run(1), run(2), [METRICS["T1"].description, metric("cpu:planner").description]) == []
 
 
-def test_a_report_names_the_process_where_the_sum_moved():
+def test_report_names_the_process_that_changed_the_sum():
     base, head = run(1), run(2, {"planner": 200.0, "simulator": 200.0})
     policy = Policy(metrics={*Policy().metrics, CPU.name})
     (note,) = section_of(head, base, policy=policy).notes

@@ -63,7 +63,7 @@ def test_hostile_names_are_sanitised(tmp_path):
 def test_missing_process_is_reported(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=99)
     with pytest.raises(ProfilingFailed, match=r"perf record ended: .*No such process"):
-        profiler.start({4_194_303: "nobody"})
+        profiler.start({4_194_303: "absent"})
 
 
 def test_killed_perf_gives_no_profile_and_leaves_nothing(tmp_path, monkeypatch):

@@ -63,13 +63,13 @@ def test_nothing_else_is_changed():
     assert changed == dataclasses.replace(LOADED, loads=(CpuLoadSpec(workers=3), DdsFloodSpec(rate_hz=20)))
 
 
-def test_a_load_that_the_scenario_lacks_comes_with_its_defaults_and_in_the_usual_order():
+def test_added_load_has_its_defaults_and_the_usual_order():
     changed = assign(assign(CALM, "dds_flood.rate", 5), "cpu_limit.cpus", 1)
     assert changed.loads == (CpuLimitSpec(cpus=1), DdsFloodSpec(rate_hz=5))
     assert value_at(CALM, "dds_flood.rate") is None
 
 
-def test_what_all_loads_have_is_changed_in_all():
+def test_setting_of_all_loads_is_changed_in_all():
     changed = assign(assign(LOADED, "cpu_limit.cpus", 1), "load.group", "own")
     assert [getattr(load, "group", None) for load in changed.loads] == [None, "own", "own"]
 
@@ -115,7 +115,7 @@ def assign_every_load(spec):
         ("cpu_limit.cpus", "0-", "cpu_limit.cpus=0-", ""),
     ],
 )
-def test_what_cannot_be_is_refused_by_address_and_value(address, value, message, remedy):
+def test_impossible_value_is_refused_with_address_and_value(address, value, message, remedy):
     with pytest.raises(ConfigurationError) as caught:
         assign(CALM, address, value)
     assert message in caught.value.message

@@ -9,11 +9,11 @@ from pytest_ldos.scenario.scenario_table import BaseSpec
 from pytest_ldos.scenario.settings import parse_table
 
 
-def test_it_has_defaults():
+def test_table_has_defaults():
     assert parse_table({}).base == BaseSpec(setup=(), python=".venv/bin/python")
 
 
-def test_it_is_read():
+def test_table_is_read():
     table = {"base": {"setup": ["make", "setup"], "python": "env/bin/python"}}
     assert parse_table(table).base == BaseSpec(setup=("make", "setup"), python="env/bin/python")
 
@@ -23,14 +23,14 @@ def test_workspaces(written, read):
     assert parse_table({"base": {"workspace": written}}).base.workspace == read
 
 
-def test_a_workspace_that_is_not_named_is_src_or_the_project(tmp_path):
+def test_default_workspace_is_src_or_the_project(tmp_path):
     spec = parse_table({}).base
     assert spec.workspaces(tmp_path) == (".",)
     (tmp_path / "src").mkdir()
     assert spec.workspaces(tmp_path) == ("src",)
 
 
-def test_a_build_with_options_of_colcon_and_of_what_it_calls():
+def test_build_options_for_colcon_and_its_tools():
     command = ["nice", "colcon", "--log-level", "info", "build", "--mixin", "release"]
     spec = parse_table({"base": {"build": command, "packages_up_to": ["arm_bringup"]}}).base
     assert (spec.build, spec.packages_up_to) == (tuple(command), ("arm_bringup",))

@@ -39,7 +39,7 @@ def parse(*texts):
     return parse_metrics(list(texts), (SCAN, *BUILT_IN_PATHS))
 
 
-def test_every_kind_is_read_and_written_as_it_was_asked_for():
+def test_every_kind_is_read_and_written_unchanged():
     specs = parse(*EVERY_KIND)
     assert tuple(map(str, specs)) == EVERY_KIND
     assert {spec.kind for spec in specs} == set(MetricKind)
@@ -79,7 +79,7 @@ def test_a_subject_is_a_process_with_threads_or_that_of_a_node():
     assert parse("rate:/a/b")[0].process == ""
 
 
-def test_a_path_has_its_p99_where_no_statistic_is_named_also_with_a_colon_in_its_name():
+def test_default_statistic_of_a_path_is_p99_even_with_a_colon_in_its_name():
     (whole, half) = parse("path:scan: to map", "path:scan: to map:p50")
     assert (whole.subject, whole.statistic, whole.path) == ("scan: to map", PathStatistic.P99, SCAN)
     assert (half.subject, half.statistic) == ("scan: to map", PathStatistic.P50)
@@ -101,7 +101,7 @@ def test_a_path_has_its_p99_where_no_statistic_is_named_also_with_a_colon_in_its
         (["rate:/a/b", "rate:/a_b"], "'rate:/a/b' and 'rate:/a_b' would both be recorded as rate_a_b"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_with_what_can(texts, message):
+def test_unknown_metric_is_refused_with_the_known_ones(texts, message):
     with pytest.raises(ConfigurationError) as refused:
         parse(*texts)
     assert str(refused.value).startswith(r"[tool.ldos] metrics: ")
@@ -111,12 +111,12 @@ def test_what_cannot_be_measured_is_refused_with_what_can(texts, message):
 
 
 @pytest.mark.parametrize("values", ["cpu:a", ["cpu:a", 1], {"cpu": "a"}, 7])
-def test_it_is_a_list_of_texts(values):
+def test_setting_is_a_list_of_strings(values):
     with pytest.raises(ConfigurationError, match=r"\[tool.ldos\] metrics is .*\n.*list of texts"):
         parse_metrics(values, BUILT_IN_PATHS)
 
 
-def test_an_arm_behind_move_group_has_none_unless_it_asks():
+def test_arm_behind_move_group_has_none_by_default():
     assert usual_metrics(MoveGroupSpec(), [MINE]) == ()
     found = ("path:mine:p50", "path:mine:p99", "cpu:*", "memory:*")
     assert usual_metrics(WindowSpec(), [MINE]) == usual_metrics(BagSpec(), [MINE]) == found

@@ -25,14 +25,14 @@ def scenario(name: str, *, marker=None, **tables) -> ScenarioSpec:
     return Sources({}, {}, parse_table({"scenarios": tables})).scenario(name, marker or {})
 
 
-def test_the_four_that_ship():
+def test_built_in_scenarios():
     assert scenario("baseline").loads == ()
     assert scenario("cpu_load").loads == (CpuLoadSpec(percent=80),)
     assert scenario("msg_load").loads == (DdsFloodSpec(publishers=4, rate_hz=1000, size_bytes=1024),)
     assert scenario("cpu_limit").loads == (CpuLimitSpec(cpus=1),)
 
 
-def test_a_scenario_of_ones_own_says_everything():
+def test_user_scenario_with_all_settings():
     found = scenario(
         "cell",
         cell={
@@ -57,7 +57,7 @@ def test_a_scenario_of_ones_own_says_everything():
 def test_a_built_in_scenario_can_be_changed():
     assert scenario("msg_load", msg_load={"loads": {"dds_flood": {"rate_hz": 9}}}).loads == (DdsFloodSpec(rate_hz=9),)
     kept = scenario("msg_load", msg_load={"trials": 3})
-    assert (kept.trials, kept.loads) == (3, (DdsFloodSpec(),)), "what is not said stays"
+    assert (kept.trials, kept.loads) == (3, (DdsFloodSpec(),)), "other settings stay"
 
 
 def test_several_at_once():
@@ -67,13 +67,13 @@ def test_several_at_once():
     assert (both.trials, both.success_rate) == (30, 0.5)
 
 
-def test_a_guard_is_one_line_and_comes_before_what_it_guards_against():
+def test_guard_is_one_line_and_precedes_its_load():
     own = {"busy": {"loads": {"dds_flood": {"rate_hz": 5}, "guard": {}}}, "watched": {"loads": {"guard": True}}}
     assert scenario("busy", **own).loads == (GuardSpec(), DdsFloodSpec(rate_hz=5))
     assert scenario("watched+msg_load", **own).loads == (GuardSpec(), DdsFloodSpec())
 
 
-def test_what_a_combination_says_itself_counts():
+def test_settings_of_a_combination_have_precedence():
     own = {"cpu_load+msg_load": {"trials": 5, "loads": {"dds_flood": {"rate_hz": 1}}}}
     found = scenario("msg_load+cpu_load", **own)
     assert (found.trials, found.loads) == (5, (DdsFloodSpec(rate_hz=1),))
@@ -133,12 +133,12 @@ def test_invalid_values_are_reported(name, tables, message):
     ("option", "one", "other"),
     [("seeds", "fixed", "random"), ("goals", "reach", "shelf"), ("unavailable", "skip", "error")],
 )
-def test_parts_that_contradict_each_other(option, one, other):
+def test_contradictory_parts_are_refused(option, one, other):
     with pytest.raises(ConfigurationError, match=rf'contradict each other in {option}\n(.|\n)*scenarios."a\+b"'):
         scenario("a+b", a={option: one}, b={option: other})
 
 
-def test_loads_that_contradict_each_other():
+def test_contradictory_loads_are_refused():
     loads = {name: {"loads": {"dds_flood": {"rate_hz": rate}}} for name, rate in (("a", 1), ("b", 2))}
     with pytest.raises(ConfigurationError, match="contradict each other in dds_flood"):
         scenario("a+b", **loads)
@@ -146,13 +146,13 @@ def test_loads_that_contradict_each_other():
     assert equal.loads == (DdsFloodSpec(rate_hz=1),)
 
 
-def test_a_load_twice():
+def test_duplicate_load_is_refused():
     loads: tuple[LoadSpec, ...] = (CpuLoadSpec(), CpuLoadSpec(percent=3))
     with pytest.raises(ConfigurationError, match="has a load twice"):
         ScenarioSpec(name="x", loads=loads)
 
 
-def test_no_name_is_that_of_another_file_next_to_a_baseline():
+def test_names_of_other_files_next_to_a_baseline_are_refused():
     """A baseline called ``left.pinned`` would be the pinned baseline of ``left``."""
     for suffix in (PINNED_SUFFIX, CALIBRATION_SUFFIX):
         name = f"left{suffix.removesuffix(SUFFIX)}"

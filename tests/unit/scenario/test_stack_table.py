@@ -13,7 +13,7 @@ from pytest_ldos.scenario.settings import Sources, parse_table
 from pytest_ldos.scenario.words import Simulation
 
 
-def test_a_robot_of_ones_own(tmp_path):
+def test_user_robot(tmp_path):
     (tmp_path / "stack.launch.py").touch()
     (tmp_path / "goals.yaml").touch()
     table = {
@@ -46,7 +46,7 @@ def test_a_robot_of_ones_own(tmp_path):
     assert not spec.ros2.is_panda
 
 
-def test_a_file_of_a_package_stays_one():
+def test_path_in_a_package_is_unchanged():
     assert (
         parse_stack({"launch_file": "robot/stack.launch.py"}, folder=Path()).ros2.launch_file == "robot/stack.launch.py"
     )
@@ -75,7 +75,7 @@ def test_errors_are_named(table, message):
         parse_stack(table, folder=Path())
 
 
-def test_the_command_line_is_stronger_than_the_table():
+def test_command_line_has_precedence_over_the_table():
     toml = parse_table({"stack": {"sim": "mock", "rmw": "rmw_fastrtps_cpp"}})
     assert Sources({}, {}, toml).stack_spec().ros2.sim is Simulation.MOCK
     given = Sources({"sim": Simulation.GZ}, {"rmw": "rmw_cyclonedds_cpp"}, toml).stack_spec().ros2

@@ -32,7 +32,7 @@ def test_an_action_with_its_table(tmp_path):
     assert spec.ros2.controllers == ()
 
 
-def test_files_of_the_project_become_whole_paths(tmp_path):
+def test_project_files_become_absolute_paths(tmp_path):
     (tmp_path / "drive").mkdir()
     (tmp_path / "press.py").touch()
     bag = parse({"stimulus": "bag", "bag": {"path": "drive"}}, tmp_path)

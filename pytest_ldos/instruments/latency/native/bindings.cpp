@@ -1,4 +1,4 @@
-// Python's view of both sides; whatever waits does so without the interpreter's lock.
+// Python bindings of both sides; blocking calls release the interpreter's lock.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>

@@ -1,4 +1,4 @@
-// A participant, and what a side of the exchange writes to and reads from.
+// A participant, and the writer and reader of one side of the exchange.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,20 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  // Whether both directions have somebody on the other side.
+  // True if both directions have a peer.
   bool is_matched() const;
 
-  // Waits until they have; false where that took too long.
+  // Waits until they have; false after the time limit.
   bool await_match(Time patience) const;
 
-  // From now on `wait` ends for messages, not for who comes and goes.
+  // From now on `wait` ends for messages, and no longer when peers appear or disappear.
   void watch_data() const;
 
-  // Waits for what is watched, or the end of the time, or `wake`.
+  // Waits for a watched event, the time limit, or `wake`.
   void wait(Time timeout) const;
   void wake() const;
 
-  // The message that is there, or false; the next one, of which the last alone is kept, is announced anew.
+  // Takes the available message, or returns false. Only the last message is kept; the next one is announced again.
   bool take(Message& message, SampleInfo& info) const;
 
   const Library& dds;
@@ -55,8 +55,8 @@ class Endpoint {
   Entity waitset_;
 };
 
-// While it lives, a function is called on the library's own thread when there are messages; none is called any more
-// when it is gone.
+// Calls a function on the library's own thread when there are messages, until this object is
+// destroyed.
 class Listening {
  public:
   Listening(const Endpoint& endpoint, void (*on_data)(Entity, void*), void* argument);

@@ -17,7 +17,7 @@ void find(void* library, const char* name, Function& function) {
 
 }  // namespace
 
-// It stays open: its threads end with the process alone.
+// It stays open, because its threads end only with the process.
 Library::Library(const std::string& path) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

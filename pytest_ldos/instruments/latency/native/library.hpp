@@ -1,7 +1,7 @@
-// What is used of Cyclone DDS's C interface, found in a library when it is opened: no header of it is needed to
+// The part of Cyclone DDS's C interface that is used, resolved when a library is opened: no header of it is needed to
 // build, and one build measures any version from 0.10 on.
 //
-// Reference: dds/dds.h, dds/ddsc/dds_public_impl.h of Cyclone DDS 0.10 and 11; what is declared here is the same in both.
+// Reference: dds/dds.h, dds/ddsc/dds_public_impl.h of Cyclone DDS 0.10 and 11; these declarations are the same in both.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +76,7 @@ constexpr int kReliable = 1;
 constexpr std::int32_t kTimedOut = -10;
 
 struct Library {
-  // Throws DdsError: it is no library, or lacks a function.
+  // Throws DdsError if it is no library or lacks a function.
   explicit Library(const std::string& path);
 
   Entity (*create_participant)(std::uint32_t domain, const void* qos, const void* listener);
@@ -107,7 +107,7 @@ struct Library {
   void (*free)(void*);
   const char* (*describe)(std::int32_t code);
 
-  // The code itself; throws DdsError where it says that `what` failed.
+  // Returns the code; throws DdsError if it reports that `what` failed.
   std::int32_t demand(std::int32_t code, const char* what) const;
 };
 

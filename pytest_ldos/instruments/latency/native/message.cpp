@@ -15,7 +15,7 @@ constexpr std::uint32_t kSequence = 0x07U << 16U;
 constexpr std::uint32_t kOfOneByte = 0x01U << 8U;
 constexpr std::uint32_t kIsKey = 1U;
 
-// The key's own operation is the third word; where that is said, the eighth.
+// The key's own operation is the third word; its position is given in the eighth.
 constexpr std::uint32_t kKeyAt = 2U;
 constexpr std::uint32_t kKeySaidAt = 7U;
 

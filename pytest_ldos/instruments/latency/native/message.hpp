@@ -1,4 +1,4 @@
-// What goes to and fro: a number, a key, and octets. The same shape as the default type of ddsperf (KS), so that both
+// The exchanged message: a number, a key, and octets. The same shape as the default type of ddsperf (KS), so that both
 // encode alike.
 #pragma once
 
@@ -17,7 +17,7 @@ struct Message {
 
 const TopicDescriptor& describe_message();
 
-// A message whose octets are ours.
+// A message that owns its octets.
 class OwnMessage {
  public:
   explicit OwnMessage(std::uint32_t size);
@@ -30,7 +30,7 @@ class OwnMessage {
   std::vector<std::uint8_t> octets_;
 };
 
-// A message that the library reads into, and makes room in.
+// A message that the library reads into and allocates.
 class TakenMessage {
  public:
   explicit TakenMessage(const Library& library) : library_(library) { message.octets.release = true; }

@@ -14,7 +14,7 @@ namespace {
 constexpr Time kSecond = 1'000'000'000;
 constexpr std::size_t kMostPerSecond = 200'000;
 
-// Room whose pages are there before anything is measured.
+// Memory whose pages are mapped before the measurement.
 std::vector<Time> make_room(Time duration) {
   std::vector<Time> times(static_cast<std::size_t>(duration / kSecond + 1) * kMostPerSecond, 1);
   times.clear();
@@ -64,7 +64,7 @@ void Pinger::exchange() {
   }
 }
 
-// Until an answer came, or it is time for the next message.
+// Waits for an answer, or until the next message is due.
 void Pinger::await(std::unique_lock<std::mutex>& lock) {
   const Time left = std::max<Time>(0, next_moment() - now());
   if (settings_.listener) {
@@ -123,7 +123,7 @@ void Pinger::send_due(std::unique_lock<std::mutex>& lock) {
     return;
   }
   due_ += settings_.interval;
-  if (due_ < time) {  // what was missed is given up
+  if (due_ < time) {  // missed messages are not sent later
     due_ = time + settings_.interval;
   }
   const std::uint32_t number = open_next();
@@ -132,7 +132,7 @@ void Pinger::send_due(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// Whether it answers the message that is waited for.
+// True if it answers the message that is waited for.
 bool Pinger::close(const SampleInfo& info, Time taken_at) {
   if (!pending_.is_open || taken_.message.number != pending_.number) {
     ++result_.late;

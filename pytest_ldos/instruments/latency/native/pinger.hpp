@@ -14,29 +14,29 @@ namespace ldos::pingpong {
 
 struct PingSettings {
   std::uint32_t size = 0;
-  // At first, answers are not counted for so long.
+  // Answers are not counted during this initial time.
   Time warm_up = 0;
   Time duration = 0;
   // An answer that takes longer is lost.
   Time patience = 0;
-  // Between two messages, unless 0: the next follows the answer at once.
+  // Interval between messages; with 0, the next follows the answer immediately.
   Time interval = 0;
-  // Whether answers are taken on the library's own thread, where the next message is sent, too.
+  // True if answers are taken, and the next message is sent, on the library's own thread.
   bool listener = false;
   int cpu = -1;
 };
 
 struct PingResult {
   std::vector<Time> round_trips;
-  // From here to the other side, of the same messages.
+  // One-way times of the same messages, to the other side.
   std::vector<Time> ways_there;
   std::uint64_t sent = 0;
   std::uint64_t lost = 0;
-  // Answers that came when nobody waited for them any more.
+  // Answers that arrived after the time limit.
   std::uint64_t late = 0;
-  // From the end of the warm-up to the last answer, or until the last that did not come was given up.
+  // Time from the end of the warm-up to the last answer, or to the time limit of the last one that is missing.
   Time elapsed = 0;
-  // Nobody was on the other side any more.
+  // The peer disappeared.
   bool is_alone = false;
 };
 
@@ -65,7 +65,7 @@ class Pinger {
   void send_due(std::unique_lock<std::mutex>& lock);
   bool close(const SampleInfo& info, Time taken_at);
   void write(std::uint32_t number);
-  // What follows needs the lock.
+  // The following members need the lock.
   std::uint32_t open_next();
   bool is_over() const;
   Time next_moment() const;

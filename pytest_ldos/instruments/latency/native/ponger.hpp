@@ -1,4 +1,4 @@
-// Answers each message with the same message, stamped with when it was taken.
+// Answers each message with the same message, stamped with the time at which it was taken.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,13 @@ namespace ldos::pingpong {
 
 class Ponger {
  public:
-  // Answers on the library's own thread (`listener`) or on one of its own, confined to a CPU unless that is negative.
+  // Answers on the library's own thread (`listener`) or on a separate one, confined to a CPU unless that is negative.
   Ponger(const Participant& participant, bool listener, int cpu);
   ~Ponger() { end(); }
   Ponger(const Ponger&) = delete;
   Ponger& operator=(const Ponger&) = delete;
 
-  // Ends; how many messages were answered. Throws DdsError: why it could not go on.
+  // Ends, and returns the number of answered messages. Throws DdsError with the reason if it had to stop earlier.
   std::uint64_t stop();
 
  private:

@@ -1,4 +1,4 @@
-// One Python function a tracepoint, named as the event, arguments in the order of its fields.
+// One Python function per tracepoint, named after the event, with arguments in the order of its fields.
 
 #include <nanobind/nanobind.h>
 

@@ -1,9 +1,9 @@
-/* A library to preload: UDP sockets of a process that would hear every device hear the loopback device alone.
+/* A library to preload: UDP sockets bound to all devices receive from the loopback device only.
  *
- * PYTEST_LDOS_LOOPBACK=FIRST-LAST names the ports that are meant; sockets on other ports are none of our business.
- * With "address" behind it (FIRST-LAST,address) such a socket is bound to 127.0.0.1 or ::1. Otherwise it keeps its
- * address, and the kernel drops what did not arrive over `lo`: middleware may tell its peers on this machine another
- * address of it, and what they send there arrives over `lo`, too.
+ * PYTEST_LDOS_LOOPBACK=FIRST-LAST names the ports; sockets on other ports are not changed.
+ * With "address" appended (FIRST-LAST,address), such a socket is bound to 127.0.0.1 or ::1. Otherwise it keeps its
+ * address, and the kernel drops packets that did not arrive over `lo`: middleware may announce to peers on this machine
+ * another of its addresses, and packets that they send there also arrive over `lo`.
  *
  * Reference: bind(2), socket(7) (SO_ATTACH_FILTER), ip(7).
  */
@@ -42,7 +42,7 @@ union address {
   struct sockaddr_in6 v6;
 };
 
-/* Copies an address that stands for every device; false for any other, which is left as it is. */
+/* Copies a wildcard address; returns false for any other address, which is not changed. */
 static bool is_of_every_device(const struct sockaddr *given, socklen_t size, union address *copy) {
   if (given == NULL || size < sizeof(sa_family_t)) return false;
   if (given->sa_family == AF_INET && size >= sizeof copy->v4) {
@@ -86,7 +86,7 @@ static int drop_what_other_devices_bring(int socket) {
 
 __attribute__((visibility("default"))) int bind(int socket, const struct sockaddr *given, socklen_t size) {
   union address address;
-  if (next_bind == NULL) read_settings(); /* another library's constructor binds before ours ran */
+  if (next_bind == NULL) read_settings(); /* another library's constructor binds before this one's ran */
   if (!is_of_every_device(given, size, &address) || !is_meant(socket, &address)) return next_bind(socket, given, size);
   if (by_address) {
     set_loopback_address(&address);

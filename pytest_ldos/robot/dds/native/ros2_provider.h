@@ -1,5 +1,5 @@
 /* The tracepoints of ROS 2 Jazzy's tracetools that the embedded node layer emits: the same
- * names, fields and types, so that a reader cannot tell the two apart. */
+ * names, fields and types, so that a reader cannot distinguish the two. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER ros2
 

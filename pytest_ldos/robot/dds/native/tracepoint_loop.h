@@ -1,4 +1,4 @@
-/* What a call of a tracepoint takes, in a loop of them. */
+/* Measures the time of a tracepoint in a loop of calls. */
 #ifndef LDOS_TRACEPOINT_LOOP_H
 #define LDOS_TRACEPOINT_LOOP_H
 
@@ -11,7 +11,7 @@ extern "C" {
 /* Emits ros2:rclcpp_publish; exported, and never inlined, so that a uprobe finds each call of it. */
 __attribute__((noinline, visibility("default"))) void ldos_cost_tracepoint(uint64_t message);
 
-/* Nanoseconds that so many calls take together. */
+/* Total time of a number of calls, in nanoseconds. */
 int64_t ldos_time_tracepoints(uint64_t count);
 
 #ifdef __cplusplus

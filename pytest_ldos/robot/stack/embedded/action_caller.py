@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.ros2 import Phase
-from pytest_ldos.robot.dds.action import ActionClient, GoalStatus
+from pytest_ldos.robot.dds.action import ActionClient, GoalStatus, ParameterClient
 from pytest_ldos.robot.dds.messages import Message, default, is_known, type_names
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.goals import OutcomeClass
@@ -18,7 +18,7 @@ from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_en
 from pytest_ldos.robot.stack.messages import MessageLayer, fill
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec
 
-_LAYER: Final = MessageLayer(default, type_names)
+LAYER: Final = MessageLayer(default, type_names)
 _DISCOVERY_S: Final = 20.0
 _POLL_S: Final = 0.02
 _CANCEL_S: Final = 2.0
@@ -55,12 +55,8 @@ class ActionCaller:
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
         """Raises `ConfigurationError` for messages that are not goals of this type, and an action without a server."""
         for where, values in messages.items():
-            fill(default(f"{self._spec.type}_Goal"), values, where, _LAYER)
-        ends_at = time.monotonic() + _DISCOVERY_S
-        while not self._client.server_is_ready():
-            if time.monotonic() > ends_at:
-                raise ConfigurationError(f"there is no action server {self._spec.name} of type {self._spec.type}")
-            time.sleep(_POLL_S)
+            fill(default(f"{self._spec.type}_Goal"), values, where, LAYER)
+        await_servers([self._client], of=f" of type {self._spec.type}")
 
     def handle(self, task: Task) -> Ended:
         if task.order is Order.RUN:
@@ -68,7 +64,7 @@ class ActionCaller:
         return self._send(task, self._reset) if self._reset is not None else task.end(OutcomeClass.SUCCESS)
 
     def _send(self, task: Task, values: Mapping[str, Any]) -> Ended:
-        message = fill(default(f"{self._spec.type}_Goal"), values, "the goal", _LAYER)
+        message = fill(default(f"{self._spec.type}_Goal"), values, "the goal", LAYER)
         goal = _Goal()
         task.begin()
         self._node.executor.post(lambda: self._begin(task, goal, message))
@@ -106,7 +102,29 @@ class ActionCaller:
         self._client.send_goal(task.id, message, on_response=answered, on_feedback=fed_back, on_result=ended)
 
 
-def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str, Any]]) -> None:
+def await_servers(clients: Sequence[ActionClient | ParameterClient], *, of: str = "") -> None:
+    """Raises `ConfigurationError` for a client without a server; `of` names its type."""
+    ends_at = time.monotonic() + _DISCOVERY_S
+    for client in clients:
+        while not client.server_is_ready():
+            if time.monotonic() > ends_at:
+                raise ConfigurationError(f"there is no action server {client.name}{of}")
+            time.sleep(_POLL_S)
+
+
+class Caller(Protocol):
+    """A program of a stimulus; see `stack.lines`."""
+
+    @property
+    def resets(self) -> bool: ...
+
+    def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None: ...
+
+    def handle(self, task: Task) -> Ended: ...
+
+
+def serve_node(node: Node, caller: Caller, messages: Mapping[str, Mapping[str, Any]]) -> None:
+    """Serves a program whose node spins on another thread, and which ends it."""
     try:
         caller.check(messages)
     except LdosError as error:
@@ -126,7 +144,7 @@ def build(context: Context, parameters: dict[str, Any]) -> None:
         work = threading.Thread(target=refuse, args=(error,), name="refusal", daemon=True)
     else:
         work = threading.Thread(
-            target=_serve, args=(node, caller, parameters["messages"]), name="commands", daemon=True
+            target=serve_node, args=(node, caller, parameters["messages"]), name="commands", daemon=True
         )
     work.start()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, require
+from pytest_ldos.base.files import writing
 from pytest_ldos.base.series import Moments
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.cpu_thief import thief_commands
@@ -19,7 +20,17 @@ from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.embedded.installed import PARTS, Installed, installed_here, installed_in
 from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal, read_goals
-from pytest_ldos.robot.stack.protocol import OURS, CaseBook, Installation, StackInfo, Stimulus, read_cases, single_case
+from pytest_ldos.robot.stack.problems import read_problems
+from pytest_ldos.robot.stack.protocol import (
+    OURS,
+    CaseBook,
+    Installation,
+    StackInfo,
+    Stimulus,
+    digest_of_data,
+    read_cases,
+    single_case,
+)
 from pytest_ldos.robot.stack.senders import (
     ArmStimulus,
     Conversation,
@@ -30,7 +41,7 @@ from pytest_ldos.robot.stack.senders import (
     to_command,
 )
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.stimuli import WindowSpec
+from pytest_ldos.scenario.stimuli import MoveGroupSpec, PlanSpec, StimulusSpec, WindowSpec
 from pytest_ldos.scenario.words import StimulusKind
 
 
@@ -55,6 +66,7 @@ def tracepoints_available(found: Installed, *, where: str = "") -> Availability:
 
 
 READY_TIMEOUT_S: Final = 30.0  # it usually takes 3 s
+_CHECK_S: Final = 2.0  # of a message, at most
 _FASTEST_LOOP_HZ: Final = 1000  # of a control loop in Python
 
 _QUIET: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
@@ -84,15 +96,21 @@ def versions_of(installation: Installation) -> Mapping[str, str]:
     return {} if isinstance(found, str) else found.versions
 
 
-def embedded_info(installation: Installation = OURS, *, stimulus: StimulusKind = StimulusKind.MOVE_GROUP) -> StackInfo:
-    """Describes the stack without starting it; all of its parts must be installed."""
+def embedded_info(installation: Installation = OURS, *, driver: StimulusSpec | None = None) -> StackInfo:
+    """Describes the stack without starting it; all of its parts must be installed.
+
+    Args:
+        driver: settings of its stimulus; ``None`` for goals of the arm.
+    """
+    driver = driver or MoveGroupSpec()
     versions = versions_of(installation)
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
     return StackInfo(
-        name="embedded" if stimulus is StimulusKind.MOVE_GROUP else f"embedded-{stimulus}",
+        name="embedded" if driver.KIND is StimulusKind.MOVE_GROUP else f"embedded-{driver.KIND}",
         description=f"embedded ({parts}, Cyclone DDS {versions['cyclonedds']})",
         rmw="cyclonedds",
-        versions=versions,
+        # Trials with different problems are not comparable.
+        versions={**versions, **({driver.KIND: digest_of_data(Path(driver.data))} if driver.data else {})},
     )
 
 
@@ -173,7 +191,7 @@ class EmbeddedBackend(NodesBackend):
             "state_publisher", domain, callback_delay_ms=faults.callback_delay_ms, cpu_waste=faults.cpu_waste
         )
         client = self._start_node("goal_client", domain, talk=True)
-        info = embedded_info(self._installation, stimulus=self._spec.stimulus)
+        info = embedded_info(self._installation, driver=self._spec.driver)
         stack = EmbeddedStack(self._spec, domain, self._group, client, info=info)
         stack.await_ready()
         if not self._spec.moves_arm:
@@ -192,18 +210,29 @@ class EmbeddedBackend(NodesBackend):
             program = self._group.start("stimulus", command, talk=True)
             return self._converse(program, single_case(driver.case_name), driver.longest_s, stack)
         if driver.EMBEDDED:
-            book = read_cases(Path(spec.goals))
-            messages = {"messages": book.all_messages, "reset": book.reset}
-            node = self._start_node(driver.EMBEDDED, stack.domain, talk=True, spec=asdict(driver), **messages)
+            if isinstance(driver, PlanSpec):
+                book = read_problems(driver)
+                given: dict[str, Any] = {"file": self._write_messages(book)}
+            else:
+                book = read_cases(Path(spec.goals))
+                given = {"messages": book.all_messages, "reset": book.reset}
+            node = self._start_node(driver.EMBEDDED, stack.domain, talk=True, spec=asdict(driver), **given)
             return self._converse(node, book, driver.longest_s, stack)
         raise ConfigurationError(
             f'stimulus = "{spec.stimulus}" needs nodes of ROS 2, and this is the embedded stack',
             remedy="source ROS 2 and name your launch file in [tool.ldos.stack], or take another stimulus",
         )
 
+    def _write_messages(self, book: CaseBook) -> str:
+        """Writes messages, which are too long for an argument, to a file; returns its name."""
+        file = self._logs / "stimulus.json"
+        with writing(file):
+            file.write_text(json.dumps(book.all_messages, default=str), "utf-8")
+        return str(file)
+
     def _converse(self, program: Child, book: CaseBook, timeout_s: float, stack: EmbeddedStack) -> Stimulus:
         conversation = Conversation(program, self._group.describe_ended)
-        if not conversation.await_ready(READY_TIMEOUT_S):
+        if not conversation.await_ready(READY_TIMEOUT_S + _CHECK_S * len(book.all_messages)):
             raise BringUpFailed(
                 f"the stimulus is not ready: {stack.why() or conversation.misunderstood or 'it printed nothing'}",
                 details=self._group.last_words(),

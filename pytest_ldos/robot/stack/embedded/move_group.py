@@ -1,12 +1,14 @@
 """The planner's node: MoveIt's `move_group` action over OMPL, TOPP-RA and our controller.
 
-It has MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and error codes.
+It has MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and error codes. The objects of a goal's
+``planning_scene_diff`` are its obstacles, set up before ``PLANNING``; without any, those of the model are.
 
 Tracepoints: ``ldos:cpu_speed``, on the planning thread just before ``PLANNING``.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 import threading
@@ -14,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, Final
 
@@ -67,6 +70,7 @@ _STILL_RAD: Final = 1e-3  # largest difference between two joint states of an ar
 Waypoints = npt.NDArray[np.float64]
 """Joint positions along a path; shape ``(n, 7)``, n ≥ 2."""
 
+_SPACING_RAD: Final = 0.1
 _LONGEST_VALID_SEGMENT: Final = 0.005
 """Distance between collision checks, as a fraction of the space's extent: MoveIt's value for the Panda."""
 
@@ -79,6 +83,7 @@ def plan_path(
     is_colliding: Callable[[list[float]], bool],
     seed: int,
     time_limit_s: float,
+    planner: str = "",
 ) -> Waypoints | None:
     """Returns waypoints, or ``None`` if none were found in time; equal seeds (> 0) and states give equal paths."""
     util.setLogLevel(util.LogLevel.LOG_NONE)
@@ -94,7 +99,7 @@ def plan_path(
     information = setup.getSpaceInformation()
     information.setStateValidityCheckingResolution(_LONGEST_VALID_SEGMENT)
     setup.setStartAndGoalStates(_to_state(information, start), _to_state(information, goal))
-    setup.setPlanner(geometric.RRTConnect(information))
+    setup.setPlanner(planner_of(planner)(information))
     # This condition reads the clock itself. Given a number, OMPL would start a thread to poll
     # it and wait up to a millisecond for its end, which is noise in T1.
     in_time = base.timedPlannerTerminationCondition(time_limit_s)
@@ -103,6 +108,27 @@ def plan_path(
         return None
     setup.simplifySolution(in_time)
     return np.array([[state[joint] for joint in joints] for state in setup.getSolutionPath().getStates()])
+
+
+_SUFFIX: Final = "kConfigDefault"  # of the names in MoveIt's configurations
+
+
+def planner_of(name: str) -> Callable[[Any], Any]:
+    """OMPL's planner of a name such as ``RRTConnect`` or ``RRTConnectkConfigDefault``; raises `Failed` for another."""
+    plain = name.removesuffix(_SUFFIX) or "RRTConnect"
+    found: Callable[[Any], Any] | None = getattr(geometric, plain, None)
+    if not (isinstance(found, type) and issubclass(found, base.Planner)):
+        raise Failed(ErrorCode.FAILURE, f"there is no planner '{name}' (there is RRTConnect, RRTstar, …, as in OMPL)")
+    return found
+
+
+def fill_in(waypoints: Waypoints) -> Waypoints:
+    """Adds waypoints on the straight lines between others, so that a spline among obstacles hardly leaves them."""
+    lines = [
+        np.linspace(one, other, math.ceil(np.linalg.norm(other - one) / _SPACING_RAD), endpoint=False)
+        for one, other in pairwise(waypoints)
+    ]
+    return np.vstack([*lines, waypoints[-1:]])
 
 
 def _to_state(information: Any, joints: Joints) -> Any:
@@ -180,45 +206,53 @@ class Planner:
         self._delay_s = planning_delay_s
         self._delay_share = planning_delay_share
 
-    def plan(self, goal: Goal, request: Message, start: Joints, seed: int) -> Plan:
-        """Plans a path for a `MotionPlanRequest`; raises `Failed` with MoveIt's code for the cause."""
+    def plan(
+        self, goal: Goal, request: Message, start: Joints, seed: int, *, kinematics: Kinematics | None = None
+    ) -> Plan:
+        """Plans a path for a `MotionPlanRequest`, among the model's obstacles or those of `kinematics`.
+
+        Raises:
+            Failed: nothing was planned; has MoveIt's code for the cause.
+        """
         began = time.monotonic()
-        if self._kinematics.is_colliding(start):
-            raise Failed(ErrorCode.START_STATE_IN_COLLISION, "the arm is in collision at its position")
-        target = self._target(goal, start, seed)
+        kinematics = kinematics or self._kinematics
+        if contact := kinematics.contact(start):
+            raise Failed(ErrorCode.START_STATE_IN_COLLISION, f"its start is in collision: {contact}")
+        target = self._target(goal, start, seed, kinematics)
         waypoints = plan_path(
             self._panda,
             start,
             target,
-            is_colliding=self._kinematics.is_colliding,
+            is_colliding=kinematics.is_colliding,
             seed=seed,
             time_limit_s=request.allowed_planning_time,
+            planner=request.planner_id,
         )
         if waypoints is None:
             raise Failed(ErrorCode.PLANNING_FAILED, "no path was found in the allowed planning time")
         path = time_path(
             self._panda,
-            waypoints,
+            waypoints if kinematics is self._kinematics else fill_in(waypoints),
             velocity_scaling=request.max_velocity_scaling_factor,
             acceleration_scaling=request.max_acceleration_scaling_factor,
         )
         if path is None:
             raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the path cannot be followed within the limits")
-        if any(self._kinematics.is_colliding(joints) for joints in path.positions):  # as MoveIt's solution validator
+        if any(kinematics.is_colliding(joints) for joints in path.positions):  # as MoveIt's solution validator
             raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the timed path leads through a collision")
         time.sleep(self._delay_s + self._delay_share * (time.monotonic() - began))
         return Plan(path, time.monotonic() - began)
 
-    def _target(self, goal: Goal, start: Joints, seed: int) -> Joints:
+    def _target(self, goal: Goal, start: Joints, seed: int, kinematics: Kinematics) -> Joints:
         if goal.joints is not None:
             joints = np.array([goal.joints[name] for name in self._panda.joint_names])
             if np.any(joints < self._panda.lower) or np.any(joints > self._panda.upper):
                 raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the goal is beyond the joint limits")
-            if self._kinematics.is_colliding(joints):
-                raise Failed(ErrorCode.GOAL_IN_COLLISION, "the arm would be in collision at the goal")
+            if contact := kinematics.contact(joints):
+                raise Failed(ErrorCode.GOAL_IN_COLLISION, f"its goal is in collision: {contact}")
             return joints
         assert goal.pose is not None
-        found = self._kinematics.inverse(goal.pose, start, rng=np.random.default_rng(seed), attempts=_IK_ATTEMPTS)
+        found = kinematics.inverse(goal.pose, start, rng=np.random.default_rng(seed), attempts=_IK_ATTEMPTS)
         if found is None:
             raise Failed(ErrorCode.NO_IK_SOLUTION, "no joints bring the tip to the goal without a collision")
         return found
@@ -280,9 +314,11 @@ class MoveGroup:
     def _run(self, goal: ServerGoal, execution: Execution) -> None:
         plan: Plan | None = None
         try:
+            objects = goal.goal.planning_options.planning_scene_diff.world.collision_objects
+            kinematics = Kinematics(load_panda(objects)) if objects else None
             emit.cpu_speed(time_fixed_work())
             goal.publish_feedback(state="PLANNING")
-            plan = self._plan(goal.goal)
+            plan = self._plan(goal.goal, kinematics)
             self._fail_if_planted()
             if not goal.goal.planning_options.plan_only:
                 goal.publish_feedback(state="MONITOR")
@@ -304,7 +340,7 @@ class MoveGroup:
         )
         goal.finish(status, error_code=error, planned_trajectory=trajectory, planning_time=plan.planning_time_s)
 
-    def _plan(self, goal: Message) -> Plan:
+    def _plan(self, goal: Message, kinematics: Kinematics | None) -> Plan:
         request = goal.request
         if request.group_name != GROUP:
             raise Failed(ErrorCode.INVALID_GROUP_NAME, f"there is no group '{request.group_name}' (there is {GROUP})")
@@ -314,7 +350,7 @@ class MoveGroup:
         seed = self._parameters[SEED_PARAMETER]
         if seed is None:
             seed = random.SystemRandom().randint(1, _LARGEST_SEED)
-        return self._planner.plan(wanted, request, start, seed)
+        return self._planner.plan(wanted, request, start, seed, kinematics=kinematics)
 
     def _fail_if_planted(self) -> None:
         if self._parameters[FAILURE_PARAMETER] == ErrorCode.PLANNING_FAILED:

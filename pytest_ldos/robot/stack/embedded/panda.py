@@ -1,11 +1,12 @@
-"""The Panda: MuJoCo's model, kinematics and collision checks; timed paths and goals as messages."""
+"""The Panda: MuJoCo's model among obstacles, kinematics and collision checks; timed paths and goals as messages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
+from xml.etree import ElementTree as ET
 
 import mujoco
 import numpy as np
@@ -48,9 +49,22 @@ class Panda:
         return len(self.joint_names)
 
 
-def load_panda() -> Panda:
+def load_panda(objects: Sequence[Message] = ()) -> Panda:
+    """Compiles the model, after a sequence of `moveit_msgs/CollisionObject` has changed its obstacles.
+
+    Raises:
+        Failed: an object is not made of boxes, spheres and cylinders, or has no valid size or pose.
+    """
     xml = files("pytest_ldos.robot.stack.embedded").joinpath("panda.xml").read_text("utf-8")
-    model = mujoco.MjModel.from_xml_string(xml)
+    if objects:
+        root = ET.fromstring(xml)  # noqa: S314 - installed with this module
+        for each in objects:
+            _change_obstacles(root.find("worldbody"), each)
+        xml = ET.tostring(root, "unicode")
+    try:
+        model = mujoco.MjModel.from_xml_string(xml)
+    except ValueError as error:
+        raise Failed(ErrorCode.FAILURE, f"its scene cannot be modelled: {error}") from None
     return Panda(
         model=model,
         joint_names=tuple(model.joint(index).name for index in range(model.njnt)),
@@ -61,6 +75,51 @@ def load_panda() -> Panda:
         ready=model.numeric("ready").data.copy(),
         tip_site=model.site(TIP_LINK).id,
     )
+
+
+_ADD, _REMOVE = 0, 1  # operations of a `CollisionObject`
+_SHAPES: Final[Mapping[int, tuple[str, int]]] = {1: ("box", 3), 2: ("sphere", 1), 3: ("cylinder", 2)}
+"""MuJoCo's name and the number of dimensions, by type of a `SolidPrimitive`."""
+FRAMES: Final = ("", "world", BASE_LINK)
+
+
+def _change_obstacles(world: Any, each: Message) -> None:
+    """Adds an object, in place of one of the same name, or removes one; an empty name removes all."""
+    name = f"its scene: object '{each.id}'"
+    if each.operation not in {_ADD, _REMOVE} or not (each.id or each.operation):
+        raise Failed(ErrorCode.FAILURE, f"{name} is neither added by its name nor removed")
+    for body in world.findall("body"):
+        if body.get("name") != BASE_LINK and each.id in {"", body.get("name")}:
+            world.remove(body)
+    if each.operation == _REMOVE:
+        return
+    if each.header.frame_id not in FRAMES:
+        raise Failed(ErrorCode.FAILURE, f"{name} is in the frame '{each.header.frame_id}' (there is {BASE_LINK})")
+    if each.meshes or each.planes or not {shape.type for shape in each.primitives} <= set(_SHAPES):
+        raise Failed(ErrorCode.FAILURE, f"{name} is not made of boxes, spheres and cylinders alone")
+    if len(each.primitives) != len(each.primitive_poses):
+        raise Failed(ErrorCode.FAILURE, f"{name} does not have one pose for each shape")
+    body = ET.SubElement(world, "body", {"name": each.id, **_pose_of(each.pose)})
+    for shape, pose in zip(each.primitives, each.primitive_poses, strict=True):
+        kind, count = _SHAPES[shape.type]
+        if len(shape.dimensions) != count or min(shape.dimensions) <= 0:
+            raise Failed(ErrorCode.FAILURE, f"{name} has a {kind} whose size is not {count} numbers above 0")
+        # A cylinder has height and radius here; MuJoCo's sizes are radius and half the height, and halves of a box.
+        size = shape.dimensions if kind == "sphere" else shape.dimensions / 2
+        size = (shape.dimensions[1], size[0]) if kind == "cylinder" else size
+        ET.SubElement(body, "geom", {"type": kind, "size": _text_of(size), **_pose_of(pose)})
+
+
+def _pose_of(pose: Message) -> dict[str, str]:
+    """Attributes of a pose; an orientation of zeros, the default of a message, is none."""
+    at, turn = pose.position, pose.orientation
+    quaternion = (turn.w, turn.x, turn.y, turn.z)
+    turned = {"quat": _text_of(quaternion)} if any(quaternion) else {}
+    return {"pos": _text_of((at.x, at.y, at.z)), **turned}
+
+
+def _text_of(numbers: Iterable[float]) -> str:
+    return " ".join(repr(float(each)) for each in numbers)
 
 
 _ROTATION_WEIGHT: Final = 0.3  # metres equivalent to one radian: about the length of the arm's wrist
@@ -91,6 +150,13 @@ class Kinematics:
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_collision(self._model, self._data)
         return bool(self._data.ncon > 0)
+
+    def contact(self, joints: Joints) -> str:
+        """Names two bodies that touch, as ``panda_hand with shelf``; empty if none do."""
+        if not self.is_colliding(joints):
+            return ""
+        bodies = self._model.geom_bodyid[self._data.contact[0].geom]
+        return " with ".join(self._model.body(body).name for body in bodies)
 
     def inverse(self, pose: Pose, start: Joints, *, rng: np.random.Generator, attempts: int) -> Joints | None:
         """Returns joints that bring the tip to `pose` without a collision, or ``None``.
@@ -279,11 +345,11 @@ def to_robot_state(joints: Mapping[str, float] | None) -> Message:
 
 
 def to_start(state: Message, joint_names: Sequence[str]) -> npt.NDArray[np.float64] | None:
-    """Returns all joints of a `RobotState`, ``None`` for the present state; raises `Failed` if it names only some."""
+    """Returns the arm's joints of a `RobotState`, ``None`` for the present state; raises `Failed` if it lacks some."""
     values = dict(zip(state.joint_state.name, state.joint_state.position.tolist(), strict=False))
     if not values:
         return None
-    if set(values) != set(joint_names):
+    if not values.keys() >= set(joint_names):
         raise Failed(ErrorCode.INVALID_ROBOT_STATE, "a start state must name every joint of the arm")
     return np.array([values[name] for name in joint_names])
 
@@ -307,6 +373,8 @@ def to_goal(alternatives: Sequence[Message], joint_names: Sequence[str]) -> Goal
     position, orientation = wanted.position_constraints[0], wanted.orientation_constraints[0]
     if {position.link_name, orientation.link_name} != {TIP_LINK}:
         raise Failed(ErrorCode.INVALID_LINK_NAME, f"only {TIP_LINK} can be given a pose")
+    if not {position.header.frame_id, orientation.header.frame_id} <= set(FRAMES):
+        raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, f"the pose is not in the frame {BASE_LINK}")
     if len(position.constraint_region.primitive_poses) != 1:
         raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the position must be one primitive")
     point = position.constraint_region.primitive_poses[0].position

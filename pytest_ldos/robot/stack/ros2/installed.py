@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import re
 import secrets
@@ -30,7 +29,7 @@ from xml.etree import ElementTree as ET
 
 import psutil
 
-from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
+from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.host.availability import (
     Availability,
     chosen_rmw,
@@ -44,7 +43,7 @@ from pytest_ldos.host.availability import (
 )
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.robot.dds.domain import LOOPBACK, deaf_to_other_devices
-from pytest_ldos.robot.stack.protocol import StackInfo
+from pytest_ldos.robot.stack.protocol import StackInfo, digest_of_data
 from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES, resolve_simulation
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import Simulation, StackKind
@@ -225,7 +224,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
     parts += [f"ros2_control {versions['controller_manager']}"] if "controller_manager" in versions else []
     # Trials with different bags are not comparable.
-    bag = {"bag": digest_of_bag(Path(spec.driver.data))} if spec.driver.data else {}
+    bag = {"bag": digest_of_data(Path(spec.driver.data))} if spec.driver.data else {}
     return StackInfo(
         name=_name(spec, sim),
         description=f"ros2 {distro.name if distro else ''} ({', '.join([*parts, rmw])})",
@@ -241,28 +240,6 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
         has_simulated_clock=sim is Simulation.GZ,
         starts_afresh=ros2.is_panda,
     )
-
-
-def digest_of_bag(path: Path) -> str:
-    """Returns the short SHA-256 of a bag's file, or of its folder's files; raises `ConfigurationError` without one."""
-    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-    try:
-        return _digest_of(tuple((file, (found := file.stat()).st_mtime_ns, found.st_size) for file in files))
-    except OSError as error:
-        raise ConfigurationError(
-            f"the bag {path} cannot be read: {error.strerror}",
-            remedy="path of [tool.ldos.stimulus.bag] is a folder or a file, from pyproject.toml",
-        ) from None
-
-
-@functools.lru_cache(maxsize=8)
-def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
-    """Digest of files; their times and sizes are part of the cache key, so that a new bag is read again."""
-    digest = hashlib.sha256()
-    for file, _, _ in files:
-        with file.open("rb") as opened:
-            digest.update(f"{file.name} {hashlib.file_digest(opened, 'sha256').hexdigest()}\n".encode())
-    return digest.hexdigest()[:16]
 
 
 def _name(stack: StackSpec, sim: Simulation) -> str:

@@ -21,6 +21,7 @@ from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import Ended, Task, refuse, serve
 from pytest_ldos.robot.stack.messages import fill
+from pytest_ldos.robot.stack.problems import numbers_of_plan, refuse_impossible
 from pytest_ldos.robot.stack.ros2.programs import Program
 from pytest_ldos.scenario.stimuli import PlanSpec
 
@@ -28,7 +29,6 @@ _DISCOVERY_S: Final = 10.0
 _ANSWER_S: Final = 5.0
 _IK_S: Final = 0.2
 _GRACE_S: Final = 5.0
-_SHOWN: Final = 5
 
 
 class ProblemPlanner(Program):
@@ -63,10 +63,7 @@ class ProblemPlanner(Program):
             self._set_up(message["scene"], where)
             if reason := self._impossible(request):
                 wrong.append(f"{where}: {reason}")
-        if wrong:
-            more = f"; {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-            reason = f"{len(wrong)} of {len(messages)} problems cannot be planned: {'; '.join(wrong[:_SHOWN])}{more}"
-            raise ConfigurationError(reason, remedy="correct or remove them, or set check = false")
+        refuse_impossible(wrong, len(messages))
 
     def _impossible(self, request: MotionPlanRequest) -> str:
         """The reason why no planner can solve a problem in the present scene; empty if none is known."""
@@ -118,18 +115,11 @@ class ProblemPlanner(Program):
         answer = call.result().motion_plan_response
         if answer.error_code.val != MoveItErrorCodes.SUCCESS:
             return task.end(OutcomeClass.PLANNING_FAILED, _name_of(answer.error_code.val))
-        return task.end(OutcomeClass.SUCCESS, "", **self._quality(answer.trajectory.joint_trajectory))
-
-    def _quality(self, trajectory: Any) -> dict[str, float]:
-        """Length, duration and waypoints of a plan."""
-        points = trajectory.points
-        last = points[-1].time_from_start
-        numbers = {
-            "path_rad": sum(math.dist(one.positions, other.positions) for one, other in pairwise(points)),
-            "trajectory_s": last.sec + last.nanosec / NS_PER_S,
-            "waypoints": float(len(points)),
-        }
-        return numbers | ({"tool_path_m": self._tool_path_m(trajectory)} if self._spec.tool else {})
+        trajectory = answer.trajectory.joint_trajectory
+        numbers = numbers_of_plan(trajectory.points)
+        if self._spec.tool:
+            numbers["tool_path_m"] = self._tool_path_m(trajectory)
+        return task.end(OutcomeClass.SUCCESS, "", **numbers)
 
     def _tool_path_m(self, trajectory: Any) -> float:
         places = []

@@ -119,7 +119,7 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping
         remedy = remedy_for_packages([PACKAGE], environment=environment)
         raise Unavailable(f"ROS package {PACKAGE} not found", remedy=remedy)
     parameters = {
-        "interactive": True,
+        "interactive": True,  # earlier clients also ran goals by themselves
         "action_name": spec.action,
         "group": spec.group,
         "base_frame": spec.base_frame,

@@ -1,4 +1,4 @@
-// The decoder's face to Python: the only file that knows nanobind.
+// Python bindings of the decoder; the only file that uses nanobind.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -54,7 +54,7 @@ nb::object to_text(std::string_view text) {
   return nb::steal(result);
 }
 
-// File names are bytes, whatever they mean.
+// File names are bytes in any encoding.
 nb::bytes to_bytes(const std::string& path) { return nb::bytes(path.data(), path.size()); }
 
 std::string to_path(const nb::bytes& path) { return {path.c_str(), path.size()}; }

@@ -25,14 +25,14 @@ Buffer::Buffer(std::size_t count, std::size_t size) : bytes_(count * size) {
   if (data_ == nullptr) throw std::bad_alloc();
 }
 
-// Only whole huge pages are asked for: the last, partial one would be memory nobody wants.
+// Only whole huge pages are requested: the last, partial one would waste memory.
 void Buffer::map() {
   mapped_ = bytes_ + kHugePage;
   mapping_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping_ == MAP_FAILED) throw std::bad_alloc();
   const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
   data_ = reinterpret_cast<std::uint8_t*>((address + kHugePage - 1) & ~(kHugePage - 1));
-  // A kernel that has no huge pages says so; small ones do as well.
+  // Without huge pages in the kernel the call fails, and small ones are used.
   (void)::madvise(data_, bytes_ & ~(kHugePage - 1), MADV_HUGEPAGE);
 }
 

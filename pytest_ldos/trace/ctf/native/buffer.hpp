@@ -6,8 +6,8 @@
 
 namespace ldos::ctf {
 
-// Zeroed memory of a fixed size. A page of it costs nothing until it is written; where it is
-// large it lies in huge pages, because the faults of small ones take as long as the decoding.
+// Zeroed memory of a fixed size. A page of it costs nothing until it is written; if it is
+// large, it consists of huge pages, because the faults of small ones take as long as the decoding.
 class Buffer {
  public:
   Buffer() = default;
@@ -33,7 +33,7 @@ class Buffer {
 
   std::uint8_t* data_ = nullptr;
   std::size_t bytes_ = 0;
-  void* mapping_ = nullptr;  // null where the memory is the allocator's
+  void* mapping_ = nullptr;  // null if the memory is the allocator's
   std::size_t mapped_ = 0;
 };
 

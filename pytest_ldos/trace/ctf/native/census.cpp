@@ -16,12 +16,12 @@ namespace ldos::ctf {
 namespace {
 
 constexpr std::uint64_t kRunBytes = 1 << 20;            // counted at once by one thread
-constexpr std::uint64_t kChunksOfAThread = 4;           // so that a slow one holds up nobody for long
+constexpr std::uint64_t kChunksOfAThread = 4;           // so that a slow one delays no other for long
 constexpr std::uint64_t kGrain = 256 << 10;             // bytes whose moment is estimated
 
 std::uint64_t bytes_of(const Packet& packet) { return packet.content_bits / 8; }
 
-// Moments that cut the packets in parts of like size. Events are taken to lie evenly in their packet.
+// Times that split the packets into parts of similar size, with events assumed to be evenly spaced in their packet.
 std::vector<std::int64_t> cut_time(const Streams& streams, const Window& window, const Splitting& splitting) {
   if (splitting.threads == 1) return {};
   std::vector<std::int64_t> moments;
@@ -73,13 +73,13 @@ std::vector<Run> find_runs(const Streams& streams, const Window& window) {
   return runs;
 }
 
-// Lets the kernel map the pages of a packet at once instead of one fault after the other.
+// Lets the kernel map the pages of a packet together instead of one page fault at a time.
 void populate(const Stream& stream, const Packet& packet) {
 #ifdef MADV_POPULATE_READ
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(stream.data() + packet.offset);
   const std::uintptr_t first = begin & ~(page - 1);
-  // Older kernels do not know it; then pages are mapped as they are read.
+  // Older kernels do not support it; pages are then mapped when they are read.
   (void)::madvise(reinterpret_cast<void*>(first), begin + bytes_of(packet) - first, MADV_POPULATE_READ);
 #endif
 }
@@ -135,7 +135,7 @@ class Counter {
     if (reader.corruption()) result_.corruptions.push_back(*reader.corruption());
   }
 
-  // The time before which no event of a packet may be: that of its head, and that of the event before.
+  // The earliest time of an event of a packet: that of the packet's header and that of the previous event.
   [[nodiscard]] std::int64_t earliest(std::size_t packet) const {
     constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
     const std::int64_t begin_ns = stream_.packets()[packet].begin_ns.value_or(kNone);
@@ -152,7 +152,7 @@ class Counter {
     ++result_.backward_steps;
   }
 
-  // Begins the segment of the chunk that `time_ns` lies in, if it is another one.
+  // Begins the segment of the chunk that contains `time_ns`, if it is another one.
   [[gnu::noinline]] void enter(std::size_t packet, const Place& place, std::int64_t time_ns) {
     const auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), time_ns);
     next_cut_ = cut == cuts_.end() ? std::numeric_limits<std::int64_t>::max() : *cut;

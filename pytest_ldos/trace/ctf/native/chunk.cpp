@@ -15,7 +15,7 @@ constexpr std::size_t kLeastAhead = 256;
 
 bool is_earlier(const Occurrence& a, const Occurrence& b) { return a.time_ns < b.time_ns; }
 
-// Streams are read a little ahead; what no stream can still precede is merged and written.
+// Streams are read a little ahead; events that no later event can precede are merged and written.
 class ChunkDecoder {
  public:
   ChunkDecoder(Decoding& decoding, std::size_t chunk) : in_order_(decoding.census.in_order) {
@@ -62,7 +62,7 @@ class ChunkDecoder {
     std::vector<Input> inputs;
   };
 
-  // Returns the moment before which every event has been read; none when all have been.
+  // Returns the time before which every event has been read; none if all have been.
   std::optional<std::int64_t> read_ahead(std::size_t ahead) {
     std::optional<std::int64_t> next_ns;
     for (Feed& feed : feeds_) {
@@ -139,7 +139,7 @@ void Feed::read(std::size_t limit) {
   is_at_end_ = true;
 }
 
-// False where the packet has not been read to its end.
+// False if the packet has not been read to its end.
 bool Feed::read_packet(std::size_t limit) {
   const Packet& packet = stream_.packets()[packet_];
   const std::uint64_t first_bit = packet.offset * 8;

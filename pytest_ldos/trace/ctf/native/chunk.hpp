@@ -10,15 +10,15 @@
 
 namespace ldos::ctf {
 
-// Where the events of one part of one stream go.
+// Destination of the events of one part of one stream.
 struct Route {
   static constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 
-  std::size_t queue = kNowhere;  // stays so where the census found no event
+  std::size_t queue = kNowhere;  // unchanged if the census found no event
   std::uint64_t tag = 0;         // see Occurrence
 };
 
-// Where the events of one stream go.
+// Destination of the events of one stream.
 struct Routes {
   std::vector<Route> of_part;
   std::vector<std::size_t> tables;  // of each queue
@@ -46,7 +46,7 @@ class Feed {
   Feed(const Stream& stream, const Segment& start, const Window& window, std::optional<std::int64_t> end_ns,
        const Routes& routes);
 
-  // Goes on until `limit` events are waiting, or the chunk ends.
+  // Continues until `limit` events are waiting or the chunk ends.
   void read(std::size_t limit);
 
   [[nodiscard]] bool is_at_end() const { return is_at_end_; }
@@ -72,7 +72,7 @@ class Feed {
   bool is_at_end_ = false;
 };
 
-// What the chunks of a trace have in common.
+// Data shared by the chunks of a trace.
 struct Decoding {
   const Streams& streams;
   const Census& census;

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-// Whole seconds and the cycles that are left, which are less than a second's.
+// Whole seconds and the remaining cycles, which are less than a second.
 struct Offset {
   std::int64_t seconds = 0;
   std::uint64_t cycles = 0;
@@ -47,8 +47,8 @@ std::optional<std::int64_t> ClockToEpoch::moment(std::uint64_t cycles) const {
   }
 }
 
-// In floating point, as babeltrace2 does it: readers of one trace have to agree on its moments.
-// What that costs is less than a nanosecond in the first 104 days of a clock.
+// In floating point, as in babeltrace2: readers of one trace have to agree on its times.
+// The error is less than a nanosecond in the first 104 days of a clock.
 std::uint64_t ClockToEpoch::ns_of(std::uint64_t cycles) const {
   const double ns = 1e9 * static_cast<double>(cycles) / static_cast<double>(frequency_);
   if (ns >= static_cast<double>(kLatest)) overflow();

@@ -9,7 +9,7 @@
 
 namespace ldos::ctf {
 
-// A moment that does not fit 64 bits of nanoseconds.
+// A time that does not fit 64 bits of nanoseconds.
 struct TimeOverflow {};
 
 inline constexpr const char* kTimeOverflow = "a time that does not fit 64 bits of nanoseconds";
@@ -18,7 +18,7 @@ class ClockToEpoch {
  public:
   ClockToEpoch() = default;
 
-  // Throws TimeOverflow where its offset does not fit.
+  // Throws TimeOverflow if its offset does not fit.
   explicit ClockToEpoch(const ClockClass& clock);
 
   // Throws TimeOverflow.
@@ -28,7 +28,7 @@ class ClockToEpoch {
     return static_cast<std::int64_t>(ns) + offset_ns_;
   }
 
-  // The same, or none where it does not fit.
+  // The same, or none if it does not fit.
   [[nodiscard]] std::optional<std::int64_t> moment(std::uint64_t cycles) const;
 
   [[nodiscard]] std::int64_t offset_ns() const { return offset_ns_; }
@@ -42,7 +42,7 @@ class ClockToEpoch {
 
   std::uint64_t frequency_ = kNanoseconds;
   std::int64_t offset_ns_ = 0;
-  std::uint64_t most_ns_ = static_cast<std::uint64_t>(kLatest) - 1;  // from the clock's zero on
+  std::uint64_t most_ns_ = static_cast<std::uint64_t>(kLatest) - 1;  // since the clock's zero
 };
 
 }  // namespace ldos::ctf

@@ -17,7 +17,7 @@ std::size_t bytes_of(ElementType type);
 
 bool is_floating(ElementType type);
 
-// Where a value is needed, the type that holds both.
+// The type that holds the values of both.
 ElementType common_type(ElementType a, ElementType b);
 
 ElementType element_type(const Leaf& leaf);
@@ -29,11 +29,11 @@ struct Column {
   ColumnShape shape = ColumnShape::scalar;
   ElementType type = ElementType::i64;
   std::size_t rows = 0;
-  std::uint32_t width = 0;     // elements a row of a list of fixed length, else 0
+  std::uint32_t width = 0;     // elements per row of a list of fixed length, else 0
   bool may_be_missing = false; // some layout, or some choice of a variant, has no such field
   Buffer values;               // rows × width elements; codes for text; all elements of an open list
   Buffer offsets;              // of an open list: rows + 1 of i64
-  Buffer valid;                // one byte a row; empty where every row has a value
+  Buffer valid;                // one byte per row; empty if every row has a value
   Dictionary dictionary;
   std::vector<EnumMapping> labels;
 

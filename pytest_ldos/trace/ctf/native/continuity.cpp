@@ -16,12 +16,12 @@ namespace ldos::ctf {
 
 namespace {
 
-// What tells a stream from others, in every file it was cut into.
+// The identity of a stream, in every file it was split into.
 struct StreamKey {
-  std::string trace;  // uuid, or where the metadata lies
+  std::string trace;  // uuid, or the path of the metadata
   std::uint64_t stream_class = 0;
   std::optional<std::uint64_t> instance;
-  std::string file;  // where there is no instance number
+  std::string file;  // if there is no instance number
 
   auto operator<=>(const StreamKey&) const = default;
 };
@@ -32,7 +32,7 @@ struct Member {
   const Packet* packet = nullptr;
 };
 
-// Without instance numbers files are streams, but not where the same packet is looked for.
+// Without instance numbers, each file is a stream, except in the search for duplicate packets.
 enum class FilesAre : std::uint8_t { streams, copies };
 
 StreamKey key_of(const Stream& file, const Packet& packet, FilesAre files_are) {
@@ -45,8 +45,8 @@ StreamKey key_of(const Stream& file, const Packet& packet, FilesAre files_are) {
   return key;
 }
 
-// Follows a counter of lost events. It may wrap, and LTTng's is seen to step back and return:
-// differences are signed, and only what goes beyond the highest value so far is a new loss.
+// Follows a counter of lost events. It may wrap, and LTTng's sometimes steps back and returns:
+// differences are signed, and only counts above the highest value so far are new losses.
 class LossCounter {
  public:
   void start_at(std::uint64_t counter) { last_ = counter; }
@@ -66,7 +66,7 @@ class LossCounter {
   std::uint64_t highest_ = 0;
 };
 
-// From a packet's number to that of another one; it may wrap, too. 0 where they have none.
+// The difference of two packets' numbers, which may wrap; 0 if they have none.
 std::int64_t step_between(const Packet& before, const Packet& packet) {
   if (!packet.sequence || !before.sequence) return 0;
   return static_cast<std::int64_t>(sign_extend(*packet.sequence - *before.sequence, packet.sequence_bits));
@@ -109,7 +109,7 @@ class Follower {
     return found;
   }
 
-  // By time; copies of a packet side by side, the longest first.
+  // By time, with copies of a packet next to each other, the longest first.
   [[nodiscard]] bool is_earlier(const Member& a, const Member& b) const {
     const auto place = [](const Packet& packet) {
       return std::tuple(packet.begin_ns.value_or(0), packet.sequence.value_or(0));
@@ -119,7 +119,7 @@ class Follower {
     return order != 0 ? order < 0 : a.packet->content_bits > b.packet->content_bits;
   }
 
-  // The bytes that both have.
+  // The common bytes of both.
   [[nodiscard]] int compare(const Member& a, const Member& b) const {
     const std::uint64_t bits = std::min(a.packet->content_bits, b.packet->content_bits);
     return std::memcmp(files_[a.file]->data() + a.packet->offset, files_[b.file]->data() + b.packet->offset, bits / 8);
@@ -160,7 +160,7 @@ class Follower {
       const Packet& packet = *member.packet;
       const Packet* before = last != nullptr ? last->packet : nullptr;
       Continuity& result = result_[member.file];
-      // What was lost before the first packet there is belongs to packets that are not here.
+      // Losses before the first packet belong to packets that are missing.
       if (before == nullptr && packet.discarded && packet.sequence.value_or(0) != 0) {
         lost.start_at(*packet.discarded);
         result.earlier_events += *packet.discarded;
@@ -200,7 +200,7 @@ class Follower {
     ++result_[member.file].backward_steps;
   }
 
-  // Where the stream begins and ends, and what there was before.
+  // Begin and end of the stream, and its losses before.
   void find_edges(const std::vector<Member>& members) {
     const Member& first = members.front();
     const Member& last = members.back();

@@ -26,13 +26,13 @@ class Dictionary {
   std::vector<std::uint32_t> slots_;  // code + 1 by hash; 0 is free
 };
 
-// Finds codes of fields by their raw bytes: names of threads repeat without end, and comparing
-// all bytes of a field with the last like one is cheaper than finding where its text ends.
+// Finds codes of fields by their raw bytes: names of threads repeat often, and comparing
+// all bytes of a field with the last similar one is cheaper than finding the end of its text.
 class FieldCache {
  public:
   static constexpr bool suits(std::size_t size) { return size >= 8 && size <= 32; }
 
-  // Before codes of `count` fields; whether there is a cache for them. Thousands of tables may have
+  // To be called before `count` fields; true if there is a cache for them. Thousands of tables may have
   // a row or two: these need none.
   bool prepare(std::size_t count) {
     if (count >= kWorthwhile) entries_.resize(kEntries);

@@ -1,4 +1,4 @@
-// Goes through the events of a packet.
+// Iterates over the events of a packet.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ struct Place {
 
 inline Place first_place(const Packet& packet) { return {packet.first_event_bit, packet.begin_cycles}; }
 
-// An event, as it is met: `bit` is where its contexts begin, in the packet.
+// An event that was found: its contexts begin at `bit` of the packet.
 struct Met {
   const EventEntry& entry;
   std::int64_t time_ns;
@@ -81,9 +81,9 @@ class EventReader {
         base_(stream.data() + packet.offset),
         place_(place) {}
 
-  // Calls `on_event(met)` for one event after the other, until it returns false or the packet ends.
+  // Calls `on_event(met)` for each event until it returns false or the packet ends.
   // An event for which it returned false has not been passed. Damage ends a packet, or throws
-  // Unreadable where it is to be refused.
+  // Unreadable if damage is to be refused.
   template <typename OnEvent>
   void run(const OnEvent& on_event) {
     try {
@@ -105,11 +105,11 @@ class EventReader {
   }
 
   [[nodiscard]] const Place& place() const { return place_; }
-  // Bytes behind the last whole event of a packet that is cut.
+  // Bytes after the last whole event of a truncated packet.
   [[nodiscard]] std::uint64_t truncated_bytes() const { return truncated_bytes_; }
   // The damage at which a packet ended.
   [[nodiscard]] const std::optional<Corruption>& corruption() const { return corruption_; }
-  // Elements of the lists in the event just met; for events of variable size.
+  // Elements of the lists in the current event, if its size is variable.
   [[nodiscard]] const ListCounts& lists() const { return lists_; }
 
  private:
@@ -117,7 +117,7 @@ class EventReader {
     std::string reason;
   };
 
-  // Takes what an interpreted header says.
+  // Takes the values of an interpreted header.
   struct HeaderSink : Skip {
     void integer(std::int32_t leaf_number, std::uint64_t value) {
       const Leaf& leaf = layout.leaves[static_cast<std::size_t>(leaf_number)];
@@ -129,7 +129,7 @@ class EventReader {
     std::uint64_t id;
   };
 
-  // Counts lists, and takes what a field of an event says of the clock.
+  // Counts lists, and takes clock values from fields of an event.
   struct EventSink : Skip {
     void list_begin(std::int32_t leaf, std::uint64_t count) { lists.list_begin(leaf, count); }
     void integer(std::int32_t leaf_number, std::uint64_t value) {
@@ -141,7 +141,7 @@ class EventReader {
     std::uint64_t& clock;
   };
 
-  // What is no event in a packet that was never finished is space that was never used.
+  // In an unfinished packet, bytes that are no event are unused space.
   void end_at_damage(const std::string& reason) {
     if (packet_.unfinished) return cut();
     const std::uint64_t at = packet_.offset + place_.bit / 8;
@@ -165,7 +165,7 @@ class EventReader {
     return *entry;
   }
 
-  // The bit behind an event of variable size.
+  // The bit after an event of variable size.
   std::uint64_t skip(const EventEntry& entry, std::uint64_t bit) {
     Cursor cursor{base_, bit, packet_.content_bits};
     lists_.reset(entry.type->layout.leaves.size());
@@ -173,7 +173,7 @@ class EventReader {
     return cursor.bit;
   }
 
-  // The same, where fields may move the clock.
+  // The same for events whose fields may move the clock.
   std::uint64_t skip(const EventEntry& entry, std::uint64_t bit, std::uint64_t& clock) {
     if (!packet_.type->clock_in_events) return skip(entry, bit);
     const Layout& layout = entry.type->layout;
@@ -184,14 +184,14 @@ class EventReader {
     return cursor.bit;
   }
 
-  // Where an event ends is known when its id is: the processor cannot run ahead, and its own
+  // The end of an event is known only once its id is: the processor cannot run ahead, and its own
   // prefetching stops at each page.
   static void prefetch(const std::uint8_t* at) {
     constexpr std::uintptr_t kDistance = 2048;
     __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) + kDistance));
   }
 
-  // Both of LTTng's headers begin at a byte, and so does what follows them.
+  // Both of LTTng's headers begin and end at a byte boundary.
   template <typename Header, typename OnEvent>
   void run_bytes(const OnEvent& on_event) {
     const ByteOrder order = packet_.type->header_order;

@@ -16,7 +16,7 @@ std::uint64_t multiply(std::uint64_t a, std::uint64_t b) {
   return a * b;
 }
 
-// Sets what follows from a shape; those of its parts are known.
+// Sets the properties that follow from a shape; those of its parts are known.
 class Measure {
  public:
   explicit Measure(FieldClass& field) : field_(field) {}

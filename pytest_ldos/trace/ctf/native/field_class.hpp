@@ -20,7 +20,7 @@ struct IntegerClass {
   bool is_signed = false;
   ByteOrder order = ByteOrder::little;
   bool is_text = false;         // an array of these is a string
-  std::string clock;            // clock whose value this is, or empty
+  std::string clock;            // clock of the value, or empty
 };
 
 struct FloatClass {
@@ -49,7 +49,7 @@ struct EnumClass {
   std::vector<EnumMapping> mappings;
 };
 
-// An integer of as many bytes as it needs (LEB128, CTF 2), 64 bits of it.
+// An integer of variable length (LEB128, CTF 2), of at most 64 bits.
 struct VariableIntegerClass {
   bool is_signed = false;
   std::vector<EnumMapping> mappings;
@@ -70,8 +70,8 @@ struct SequenceClass {
 };
 
 struct Member {
-  std::string raw_name;  // as in the metadata: what lengths and tags refer to
-  std::string name;      // one leading underscore taken off, as readers show it
+  std::string raw_name;  // as in the metadata; lengths and tags refer to it
+  std::string name;      // without one leading underscore, as readers show it
   FieldPtr type;
 };
 
@@ -90,7 +90,7 @@ struct VariantClass {
 using FieldShape = std::variant<IntegerClass, FloatClass, EnumClass, VariableIntegerClass, StringClass, ArrayClass,
                                 SequenceClass, StructClass, VariantClass>;
 
-// What is measured is so once, when a field is made: types are shared, and a few lines of
+// Sizes are computed once, when a field is created: types are shared, and a few lines of
 // metadata can describe a tree of more nodes than there is time to visit.
 struct FieldClass {
   FieldShape shape;
@@ -99,7 +99,7 @@ struct FieldClass {
   std::uint32_t depth = 1;       // levels of nesting
 };
 
-// Deeper types are refused: code that follows a type may then recurse.
+// Deeper types are refused, so that code that visits a type may recurse.
 inline constexpr std::uint32_t kDeepestType = 64;
 
 struct TypeTooDeep {};

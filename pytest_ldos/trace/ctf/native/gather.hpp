@@ -7,7 +7,7 @@
 
 namespace ldos::ctf {
 
-// Events of one layout: where the contexts of each begin, and which rows of the table they are.
+// Events of one layout: the beginning of each one's contexts, and its row of the table.
 struct Block {
   const std::uint8_t* const* events = nullptr;
   const std::uint32_t* rows = nullptr;  // relative to `first_row`; null: one after the other

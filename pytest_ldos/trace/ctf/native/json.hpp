@@ -1,4 +1,4 @@
-// JSON text (RFC 8259) to values that know where they stood.
+// JSON text (RFC 8259) to values that know their position.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Json {
 
   [[noreturn]] void fail(const std::string& reason) const { throw MetadataError(line, column, reason); }
 
-  // Each of these fails where the value is of another kind.
+  // Each of these fails if the value is of another kind.
   [[nodiscard]] const Object& object() const;
   [[nodiscard]] const Array& array() const;
   [[nodiscard]] const std::string& text() const;
@@ -37,7 +37,7 @@ struct Json {
   [[nodiscard]] std::uint64_t count() const;  // an integer that is not negative
   [[nodiscard]] std::int64_t number() const;
 
-  // A property of an object: null where there is none, or a failure.
+  // A property of an object; null, or a failure, if there is none.
   [[nodiscard]] const Json* find(std::string_view name) const;
   [[nodiscard]] const Json& at(std::string_view name) const;
 };
@@ -47,7 +47,7 @@ struct Property {
   Json value;
 };
 
-// All values of a JSON text sequence (RFC 7464), or of JSON texts one behind the other.
+// All values of a JSON text sequence (RFC 7464), or of consecutive JSON texts.
 // Throws MetadataError.
 std::vector<Json> read_json_sequence(std::string_view text);
 

@@ -11,7 +11,7 @@ namespace ldos::ctf {
 
 namespace {
 
-// How metadata calls a scope in front of a field's path.
+// The prefix for a scope in a field's path in the metadata.
 constexpr std::array<std::pair<std::string_view, Scope>, 6> kScopes = {{
     {"trace.packet.header.", Scope::packet_header},
     {"stream.packet.context.", Scope::packet_context},
@@ -322,7 +322,7 @@ class Compiler {
   }
 
   // A reference is a path from the root of a scope, or the name or path of a field before it; of a
-  // path that is not known as a whole the last part decides. What lies around the event comes last.
+  // path that is not known as a whole the last part decides. Fields around the event come last.
   std::optional<Known> find_known(const std::string& reference) {
     for (const auto& [prefix, scope] : kScopes) {
       if (!reference.starts_with(prefix)) continue;

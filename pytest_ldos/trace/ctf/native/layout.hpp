@@ -22,11 +22,11 @@ struct Leaf {
   LeafKind kind = LeafKind::integer;
   std::uint32_t size = 0;  // bits of an element
   bool is_signed = false;
-  bool optional = false;                                // lies in a variant
+  bool optional = false;                                // is in a variant
   std::optional<std::uint64_t> fixed_bit;               // bit offset from the event's first context bit
   std::uint32_t count = 0;                              // elements of a fixed list, bytes of a fixed text
   ByteOrder order = ByteOrder::little;
-  std::string clock;                                    // clock whose value this is, or empty
+  std::string clock;                                    // clock of the value, or empty
   std::vector<EnumMapping> labels;                      // for enumerations
 };
 
@@ -39,7 +39,7 @@ struct Op {
   std::uint32_t size = 0;        // bits of an integer, a float or an element; bits of alignment
   std::uint32_t alignment = 1;   // of an element
   std::int32_t leaf = kNone;     // column the value goes to
-  std::int32_t slot = kNone;     // where an integer (of a list, the last) is kept for later lengths and tags
+  std::int32_t slot = kNone;     // slot of an integer (of a list, the last) for later lengths and tags
   std::int32_t length_slot = kNone;  // text_array, list: which slot holds the length (or `count`)
   std::uint64_t count = 0;
   std::uint32_t choice = 0;      // choose: index into `Layout::choices`; repeat: into `Layout::repeats`
@@ -66,7 +66,7 @@ struct Repeat {
   std::int32_t behind_leaf = 0;
 };
 
-// Where a field lies, from the outside in.
+// Path of a field, from the outside in.
 enum class Scope : std::uint8_t { packet_header, packet_context, event_header, common_context, specific_context, payload };
 
 // A field outside of an event that lengths or tags in it refer to; it is in every packet or header.
@@ -74,23 +74,23 @@ struct Outer {
   Scope scope;
   std::size_t leaf;      // of its own record
   std::int32_t slot;
-  std::size_t kept = 0;  // of a packet: which of the values that it keeps
+  std::size_t kept = 0;  // of a packet: index into its kept values
 };
 
 struct Layout {
   std::vector<Op> ops;
   std::vector<Choice> choices;
   std::vector<Repeat> repeats;
-  std::vector<std::string> unread;  // fields that are passed over, because no column could hold them
+  std::vector<std::string> unread;  // fields that are skipped, because no column could hold them
   std::vector<Leaf> leaves;
   std::vector<Outer> outers;  // by scope and leaf
   std::int32_t slots = 0;
-  // Set where every instance has this many bits, starting at a byte boundary.
+  // Set if every instance has this many bits, starting at a byte boundary.
   std::optional<std::uint64_t> fixed_bits;
   std::uint64_t weight = 0;  // roughly the bytes it takes
 };
 
-// Types are shared in metadata but not in layouts: what would grow beyond this is refused.
+// Types are shared in metadata but not in layouts: larger layouts are refused.
 inline constexpr std::uint64_t kHeaviestLayouts = 32U << 20U;
 
 struct UnsupportedField : std::runtime_error {

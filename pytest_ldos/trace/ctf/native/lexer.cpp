@@ -114,8 +114,8 @@ class Lexer {
     return value;
   }
 
-  // Between quotes of either kind, over several lines too: LTTng writes labels as they are. What
-  // follows a null character is no part of it.
+  // Between quotes of either kind, also over several lines: LTTng does not escape labels. Characters
+  // after a null character are no part of it.
   std::string quoted() {
     const auto line = line_;
     const auto column = column_;

@@ -1,4 +1,4 @@
-// How many elements the lists of one event have.
+// Numbers of elements of the lists of one event.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace ldos::ctf {
 // A sink that counts. The lists of an array of structures begin once for each of its elements.
 class ListCounts : public Skip {
  public:
-  // Forgets what was counted, for an event of so many leaves.
+  // Resets the counts for an event with a number of leaves.
   void reset(std::size_t leaves) {
     for (const std::size_t leaf : counted_) count_of_[leaf] = 0;
     counted_.clear();
@@ -27,7 +27,7 @@ class ListCounts : public Skip {
 
   [[nodiscard]] bool empty() const { return counted_.empty(); }
 
-  // `elements` has one entry a leaf.
+  // `elements` has one entry per leaf.
   void add_to(std::vector<std::uint64_t>& elements) const {
     for (const std::size_t leaf : counted_) elements[leaf] += count_of_[leaf];
   }

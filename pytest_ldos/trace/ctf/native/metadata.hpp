@@ -1,4 +1,4 @@
-// What a metadata file declares: clocks, streams and their events.
+// The declarations of a metadata file: clocks, streams and their events.
 #pragma once
 
 #include <array>
@@ -52,8 +52,8 @@ struct TraceClass {
   std::map<std::uint64_t, StreamClass> streams;
 };
 
-// The text of a metadata file, TSDL (CTF 1.8) or JSON (CTF 2): plain, or taken out of its packets.
-// Throws Unreadable (naming `file`) for foreign or cut packets and for other text.
+// The text of a metadata file, TSDL (CTF 1.8) or JSON (CTF 2): plain, or extracted from its packets.
+// Throws Unreadable (naming `file`) for foreign or truncated packets and for other text.
 std::string metadata_text(std::span<const std::uint8_t> bytes, const std::string& file);
 
 bool is_json(std::string_view text);

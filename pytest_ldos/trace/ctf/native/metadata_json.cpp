@@ -16,7 +16,7 @@ namespace {
 
 enum class Root : std::uint8_t { packet_header, packet_context, event_header, event };
 
-// What a field with a role is called in LTTng's CTF 1.8 traces, and in the rest of the decoder.
+// Name of a field with a role in LTTng's CTF 1.8 traces and in the rest of the decoder.
 struct Role {
   Root root;
   std::string_view role;
@@ -56,7 +56,7 @@ class FieldBuilder {
     }
   }
 
-  // The structure in a property of a fragment; null where there is none. Timestamps are of `clock`.
+  // The structure in a property of a fragment; null if there is none. Timestamps are of `clock`.
   FieldPtr structure(const Json& fragment, const char* property, Root root, const std::string& clock) {
     const Json* found = fragment.find(property);
     if (found == nullptr) return nullptr;
@@ -241,7 +241,7 @@ class FieldBuilder {
 
   static std::string length_of(const Json& json) { return location(json.at("length-field-location")); }
 
-  // A path of names, with the root where it begins as TSDL calls it; without one it is looked for from
+  // A path of names, with its root named as in TSDL; without a root it is searched from
   // the inside out.
   static std::string location(const Json& json) {
     std::string path;
@@ -276,7 +276,7 @@ class FieldBuilder {
     return type;
   }
 
-  // Outside of events, what a field means is told by its role, whatever its name.
+  // Outside of events, the role of a field gives its meaning, and its name does not.
   [[nodiscard]] std::string shown_name(const std::string& name, const Json& field_class) const {
     bool is_taken = false;
     for (const Role& role : kRoles) {

@@ -52,7 +52,7 @@ class Parser {
     std::unordered_set<std::string> shown;
   };
 
-  // An event whose stream may be declared behind it, or not at all.
+  // An event whose stream may be declared after it, or not at all.
   struct UnplacedEvent {
     std::uint32_t line = 0;
     std::uint32_t column = 0;
@@ -65,7 +65,7 @@ class Parser {
     }
   };
 
-  // A field that says it is the value of a clock.
+  // A field that is declared as the value of a clock.
   struct ClockUse {
     std::uint32_t line = 0;
     std::uint32_t column = 0;
@@ -323,7 +323,7 @@ class Parser {
     unplaced_events_.push_back(std::move(unplaced));
   }
 
-  // LTTng may declare an event before the stream it lies in.
+  // LTTng may declare an event before its stream.
   void place_events() {
     for (UnplacedEvent& unplaced : unplaced_events_) {
       StreamClass& stream = stream_of(unplaced);
@@ -400,7 +400,7 @@ class Parser {
     fail("unknown type '" + name + "'");
   }
 
-  // A type that is named where its body could stand.
+  // A type that is named in place of its body.
   FieldPtr find_named(const std::string& kind, const std::string& name) {
     if (name.empty()) expect("{");
     return find(kind + ' ' + name);
@@ -419,7 +419,7 @@ class Parser {
     return stars;
   }
 
-  // A type that nothing but punctuation follows, so that every word belongs to it.
+  // A type that is followed by punctuation, so that every word belongs to it.
   FieldPtr type_specifier() {
     if (FieldPtr type = keyword_type()) return type;
     return find(alias_name());
@@ -580,7 +580,7 @@ class Parser {
     return result;
   }
 
-  // Raw names are distinct; where two are shown alike, the later one keeps its underscore.
+  // Raw names are distinct; if two would be shown alike, the later one keeps its underscore.
   void add_member(std::vector<Member>& members, Names& names, std::pair<FieldPtr, std::string> declared) const {
     auto& [type, raw] = declared;
     if (!names.raw.insert(raw).second) fail("'" + raw + "' is declared twice");

@@ -1,4 +1,4 @@
-// Metadata as bytes: plain text, or text cut into packets.
+// Metadata as bytes: plain text, or text in packets.
 
 #include <algorithm>
 #include <cstring>
@@ -67,7 +67,7 @@ class Unpacker {
   std::string text_;
 };
 
-// Text by itself tells its version in a comment; in packets their heads do, and tracers leave it out.
+// Plain text has its version in a comment; packets have it in their headers, and tracers omit the comment.
 std::string plain(std::span<const std::uint8_t> bytes, const std::string& file) {
   std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (is_json(text) || text.starts_with("/* CTF 1.8")) return text;

@@ -6,7 +6,7 @@ namespace ldos::ctf {
 
 namespace {
 
-// Which run is earlier is as good as random where two CPUs write at once: the choice is made
+// The earlier run is unpredictable if two CPUs write at once, so that the choice is made
 // without a branch.
 Occurrence* merge_two(std::span<const Occurrence> first, std::span<const Occurrence> second, Occurrence* out) {
   const Occurrence* a = first.data();

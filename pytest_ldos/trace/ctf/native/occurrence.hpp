@@ -7,7 +7,7 @@
 
 namespace ldos::ctf {
 
-// When, from which source of its table, and at which bit of its file the contexts begin.
+// Its time, its source within its table, and the bit of its file at which the contexts begin.
 struct Occurrence {
   static constexpr unsigned kBitBits = 44;
   static constexpr std::uint64_t kSources = 1ULL << (64 - kBitBits);

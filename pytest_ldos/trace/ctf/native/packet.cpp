@@ -38,7 +38,7 @@ struct Head {
   std::optional<Uuid> uuid;
 };
 
-// Goes from one packet's head to the next.
+// Iterates over the headers of packets.
 class PacketReader {
  public:
   PacketReader(const Trace& trace, const MappedFile& file)
@@ -76,8 +76,8 @@ class PacketReader {
     signature_ = packet_signature(trace_, uuid_);
   }
 
-  // A file may have the uuid of another trace, in all its packets: metadata that was put beside it
-  // by hand. Where one packet has the metadata's, the others are damaged.
+  // A file may have the uuid of another trace in all its packets, if its metadata was replaced
+  // by hand. If one packet has the metadata's uuid, the others are damaged.
   void find_uuid() {
     if (bytes_.empty() || !uuid_ || find_head(0) != bytes_.size()) return;
     expect_uuid(std::nullopt);
@@ -93,7 +93,7 @@ class PacketReader {
 
   [[nodiscard]] std::uint64_t left(std::uint64_t offset) const { return bytes_.size() - offset; }
 
-  // Whether nothing but zeros follows: space that was never written.
+  // True if only zeros follow: space that was never written.
   bool is_blank(std::uint64_t offset) {
     if (signature_.empty() || bytes_[offset] != 0) return false;
     if (!blank_from_) blank_from_ = written_end(0, bytes_.size());
@@ -111,7 +111,7 @@ class PacketReader {
     return found.packet;
   }
 
-  // Everything that the packet says of itself. Throws Overrun where the file ends inside it.
+  // All fields of a packet's header and context. Throws Overrun if the file ends inside them.
   Head head(std::uint64_t offset) {
     check_signature(offset);
     Cursor cursor{bytes_.data() + offset, 0, left(offset) * 8};
@@ -166,7 +166,7 @@ class PacketReader {
     return uuid;
   }
 
-  // Where packets do not say to which stream they belong, there is only one.
+  // If packets do not name their stream, there is only one.
   [[nodiscard]] const StreamType& stream_of(const Record& header, std::uint64_t offset) const {
     const auto id = header.find("stream_id");
     if (!id && trace_.streams.size() == 1) return trace_.streams.begin()->second;
@@ -206,7 +206,7 @@ class PacketReader {
     return std::nullopt;
   }
 
-  // Bounds what the packet says of its size by what there is.
+  // Limits the declared size of a packet to the available bytes.
   void settle_extent(Head& found) {
     Packet& packet = found.packet;
     check_sizes(found);
@@ -243,7 +243,7 @@ class PacketReader {
     if (content && *content < found.packet.first_event_bit) fail(offset, "packet content ends inside its header");
   }
 
-  // A packet that goes beyond the file must be the last one: the file was cut.
+  // A packet that extends beyond the file must be the last one of a truncated file.
   void check_end(const Packet& packet, std::uint64_t next) const {
     if (next == bytes_.size()) return;
     fail(packet.offset, "packet of " + std::to_string(packet.bytes) +
@@ -251,7 +251,7 @@ class PacketReader {
                             std::to_string(next));
   }
 
-  // The first packet head at or behind `from` that makes sense; the end of the file if none.
+  // The first valid packet header at or after `from`; the end of the file if there is none.
   std::uint64_t find_head(std::uint64_t from) {
     if (signature_.empty()) return bytes_.size();
     while (from < bytes_.size()) {

@@ -1,4 +1,4 @@
-// Work that falls into independent items, on several threads.
+// Independent items of work on several threads.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The event types of a trace that somebody wants, numbered: its parts.
+// The requested event types of a trace, numbered: its parts.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace ldos::ctf {
 
-// What a reader needs to know of an event, by the id in its header.
+// Properties of an event that a reader needs, by the id in its header.
 struct EventEntry {
   static constexpr std::uint32_t kVariable = std::numeric_limits<std::uint32_t>::max();
 
-  const EventType* type = nullptr;   // null where the id is not declared
+  const EventType* type = nullptr;   // null if the id is not declared
   std::uint32_t bytes = kVariable;   // of contexts and payload
-  std::int32_t part = kNone;         // kNone: nobody wants it
+  std::int32_t part = kNone;         // kNone: not requested
 };
 
 // The entries of one stream type. Ids are small and dense in what LTTng writes.

@@ -30,7 +30,7 @@ const char* suffix(ColumnShape shape) {
 // The columns of several layouts together.
 class ColumnFinder {
  public:
-  // Leaves of one name share a column; where a name is a number in one layout and a text
+  // Leaves of one name share a column; if a name is a number in one layout and a text
   // or a list in another, the later one gets a column of its own with its shape in the name.
   std::size_t column_for(const Leaf& leaf) {
     const ColumnShape shape = shape_of(leaf);
@@ -91,7 +91,7 @@ class Planner {
  private:
   using Geometry = std::tuple<bool, LeafKind, std::uint32_t, bool, std::uint64_t, std::uint32_t, ByteOrder>;
 
-  // Decides whether a column is direct, and whether values may be missing. A list of fixed length
+  // Decides if a column is direct, and if values may be missing. A list of fixed length
   // would take its space in rows that lack it, too: if there are any, it is an open one.
   void sort(std::size_t number) {
     Column& column = plan_.columns[number];

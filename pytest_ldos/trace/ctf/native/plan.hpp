@@ -1,4 +1,4 @@
-// Which columns a table has, and how each is filled from events of each layout.
+// The columns of a table, and how each is filled from events of each layout.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ struct Source {
 
 // Sources whose events have the columns of fixed position at the same places.
 struct Group {
-  std::vector<const Leaf*> leaves;  // of each direct column; null where the events have no such field
+  std::vector<const Leaf*> leaves;  // of each direct column; null if the events have no such field
 };
 
-// Columns come in two kinds. Direct ones lie at a fixed byte of all events that have them, and
+// Columns are of two kinds. Direct ones are at a fixed byte of all events that have them, and
 // are filled column by column. The others are found by walking through each event.
 struct Plan {
   std::vector<Column> columns;
@@ -47,7 +47,7 @@ struct Plan {
   std::vector<std::vector<std::int32_t>> walked_leaf;  // by source and leaf: the walked column it goes to, or kNone
   std::vector<std::vector<std::int32_t>> any_leaf;     // by source and leaf: the column it goes to, or kNone
 
-  // What every row takes, whatever it holds.
+  // Bytes that every row takes.
   [[nodiscard]] std::uint64_t bytes_per_row() const;
 };
 

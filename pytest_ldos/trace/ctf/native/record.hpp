@@ -11,9 +11,9 @@ namespace ldos::ctf {
 
 struct Record {
   const Layout* layout = nullptr;
-  std::vector<std::uint64_t> values;  // one a leaf
+  std::vector<std::uint64_t> values;  // one per leaf
   std::vector<bool> present;
-  std::vector<std::uint64_t> uuid;    // elements of a list named so
+  std::vector<std::uint64_t> uuid;    // elements of the list of this name
 
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const {
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -1,4 +1,4 @@
-// Fills walked columns: the fields of one event after the other.
+// Fills walked columns, event by event.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ldos::ctf {
 
-// More elements than were counted: somebody has changed the file meanwhile.
+// More elements than were counted: the file has been changed meanwhile.
 struct TooManyElements {};
 
 // The elements of an open list that belong to one chunk.
@@ -22,7 +22,7 @@ class RowSink {
  public:
   static constexpr bool kReadsElements = true;
 
-  // `ranges` has one entry a column.
+  // `ranges` has one entry per column.
   RowSink(std::vector<Column>& columns, const std::vector<std::size_t>& walked, std::vector<ElementRange>& ranges,
           std::vector<TextCodes>& codes)
       : columns_(columns), walked_(walked), ranges_(ranges), codes_(codes) {}
@@ -76,7 +76,7 @@ class RowSink {
  private:
   [[nodiscard]] std::size_t index_of(std::int32_t leaf) const { return static_cast<std::size_t>(column_of_[leaf]); }
 
-  // The column of a leaf, marked to have a value in this row; null where nobody wants it.
+  // The column of a leaf, marked to have a value in this row; null if it was not requested.
   Column* target(std::int32_t leaf) {
     if (column_of_[leaf] == kNone) return nullptr;
     Column& column = columns_[index_of(leaf)];

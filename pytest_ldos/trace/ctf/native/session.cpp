@@ -13,7 +13,7 @@ namespace ldos::ctf {
 
 namespace {
 
-// Maps every stream of every trace, and reads the heads of its packets.
+// Maps every stream of every trace, and reads its packets' headers.
 void open_streams(Session& session, const std::vector<TraceFiles>& files, const Selection& selection) {
   struct File {
     std::size_t trace;
@@ -52,7 +52,7 @@ void check_clocks(const Session& session) {
   }
 }
 
-// A trace has the clock of the streams that are there.
+// A trace has the clock of its existing streams.
 void drop_unused_clocks(Session& session) {
   for (std::size_t i = 0; i < session.traces.size(); ++i) {
     const auto is_here = [&](const auto& stream) { return stream->trace_number() == i && !stream->packets().empty(); };
@@ -77,22 +77,22 @@ void check_span(const Session& session) {
   std::int64_t span = 0;
   if (first > last || !__builtin_sub_overflow(last, first, &span)) return;
   throw Unreadable(session.traces.front()->metadata_path, std::nullopt,
-                   "its events and those of the traces beside it are more than 292 years apart");
+                   "its events and those of the other traces are more than 292 years apart");
 }
 
-// Damage of heads and of events, in the order of the file.
+// Damaged headers and events, in the order of the file.
 std::vector<Corruption> in_order(std::vector<Corruption> heads, std::vector<Corruption> events) {
   std::move(events.begin(), events.end(), std::back_inserter(heads));
   std::sort(heads.begin(), heads.end(), [](const Corruption& a, const Corruption& b) { return a.offset < b.offset; });
   return heads;
 }
 
-// Finds what is missing, or may be, at the begin and the end of a stream.
+// Finds packets that are, or may be, missing at the beginning and the end of a stream.
 class Edges {
  public:
   Edges(const Session& session, const Census& census) : session_(session), census_(census) {}
 
-  // Where packets have no numbers, those before the first one may have been overwritten if other streams of the
+  // If packets have no numbers, those before the first one may have been overwritten if other streams of the
   // channel had events by then.
   [[nodiscard]] std::optional<std::int64_t> missing_before(std::size_t stream, const Continuity& continuity) const {
     const auto& begin_ns = continuity.begin_ns;
@@ -134,7 +134,7 @@ class Edges {
     return std::any_of(environment.begin(), environment.end(), is_tracer);
   }
 
-  // Whether the stream's trace was rotated: where it has no packet in a later chunk, it may have been idle.
+  // True if the stream's trace was rotated: without packets in a later chunk, the stream may have been idle.
   [[nodiscard]] bool is_in_chunks(std::size_t stream) const {
     const Trace& own = session_.streams[stream]->trace();
     const auto is_other = [&](const auto& trace) {

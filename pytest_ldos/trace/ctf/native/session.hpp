@@ -1,4 +1,4 @@
-// Several traces read together: every table, and what was lost on the way.
+// Several traces read together: all tables and losses.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct TraceFiles {
   std::vector<std::string> streams;
 };
 
-// What the caller wants; nothing else is materialised.
+// The caller's selection; nothing else is materialised.
 struct Selection {
   std::optional<std::set<std::string>> events;            // names; unset: all
   std::set<std::string> fields;                           // columns of every table; empty: all
@@ -42,14 +42,14 @@ struct StreamSummary {
   std::size_t trace = 0;
   std::size_t packets = 0;
   std::uint64_t events = 0;           // decoded, wanted or not
-  std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
-  std::uint64_t missing_bytes = 0;    // of the content of a cut packet, behind the file's end
-  std::uint64_t missing_padding = 0;  // of the space behind its content
+  std::uint64_t truncated_bytes = 0;  // after the last whole event of a truncated packet
+  std::uint64_t missing_bytes = 0;    // of the content of a truncated packet, after the file's end
+  std::uint64_t missing_padding = 0;  // of the padding after its content
   std::size_t foreign_packets = 0;    // of another uuid than the metadata's
   std::uint64_t backward_steps = 0;   // times that are earlier than the one before
   std::uint64_t channel = 0;          // number of the stream's class
   std::optional<std::int64_t> missing_before_ns;  // events before it may be missing; unset: none are
-  std::optional<std::int64_t> missing_after_ns;   // the same behind it
+  std::optional<std::int64_t> missing_after_ns;   // the same after it
   std::vector<Corruption> corruptions;
   Continuity continuity;
 };
@@ -62,14 +62,14 @@ struct Session {
   std::vector<Table> tables;
 };
 
-// Time that a packet covers, by its head.
+// Time that a packet covers, by its header.
 struct PacketSpan {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::uint64_t bytes = 0;  // of its content
 };
 
-// Those of all packets that tell their time, by stream. Throws Unreadable.
+// The spans of all packets with times, by stream. Throws Unreadable.
 std::vector<PacketSpan> read_spans(const std::vector<TraceFiles>& files, const Selection& selection);
 
 // Throws Unreadable.

@@ -23,7 +23,7 @@ struct Window {
 
 class Stream {
  public:
-  // Maps the file and reads the head of every packet. Throws Unreadable.
+  // Maps the file and reads the header of every packet. Throws Unreadable.
   Stream(const Trace& trace, std::size_t trace_number, const Parts& parts, const std::string& path,
          OnCorrupt on_corrupt);
 
@@ -35,20 +35,20 @@ class Stream {
   [[nodiscard]] std::size_t bytes() const { return file_.bytes().size(); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] const std::vector<Packet>& packets() const { return list_.packets; }
-  // What is wrong with heads of packets.
+  // Damaged headers of packets.
   [[nodiscard]] const std::vector<Corruption>& corruptions() const { return list_.corruptions; }
-  // Of a last packet of which not even the head is whole.
+  // Bytes of a last packet with an incomplete header.
   [[nodiscard]] std::uint64_t truncated_bytes() const { return list_.truncated_bytes; }
 
   void drop_packets(const std::set<std::size_t>& indices);
 
-  // Whether a packet may have events in `window`, by what heads say.
+  // True if a packet may have events in `window`, by the headers.
   [[nodiscard]] bool may_hold(const Window& window, std::size_t packet) const;
 
   // The packet in which an event's contexts begin at bit `bit` of the file.
   [[nodiscard]] const Packet& packet_at(std::uint64_t bit) const;
 
-  // The CPU that wrote all packets; none where they differ.
+  // The CPU that wrote all packets; none if they differ.
   [[nodiscard]] const std::optional<std::int32_t>& only_cpu() const { return only_cpu_; }
 
  private:

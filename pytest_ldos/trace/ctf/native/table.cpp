@@ -8,7 +8,7 @@ namespace ldos::ctf {
 
 namespace {
 
-// One number for all sources, where `number_of` gives the same for each.
+// One number for all sources, if `number_of` gives the same for each.
 template <typename NumberOf>
 Origin origin(const std::vector<Source>& sources, std::size_t rows, const NumberOf& number_of) {
   Origin result;
@@ -21,7 +21,7 @@ Origin origin(const std::vector<Source>& sources, std::size_t rows, const Number
 }
 
 // Rows may take more than their events did, but not without bound: layouts of one name
-// that share no field, or thousands of empty lists, could ask for more than there is.
+// that share no field, or thousands of empty lists, could need more than is available.
 void check_size(const Table& table, const std::vector<Source>& sources, const Plan& plan) {
   constexpr std::uint64_t kMostTimesInput = 64;
   constexpr std::uint64_t kAlwaysAllowed = 64U << 20U;

@@ -13,31 +13,31 @@
 
 namespace ldos::ctf {
 
-// A number a row, or one for all rows.
+// A number per row, or one for all rows.
 struct Origin {
   std::optional<std::int32_t> of_all;
-  Buffer of_each;  // of 32 bits; empty where `of_all` holds
+  Buffer of_each;  // of 32 bits; empty if `of_all` is set
 };
 
 struct Table {
   std::string name;
   std::size_t rows = 0;
   Buffer timestamp_ns;  // i64
-  Origin cpu_id;        // -1 where a stream does not say
-  Origin trace;         // index of the trace the event lies in
+  Origin cpu_id;        // -1 if a stream does not name it
+  Origin trace;         // index of the event's trace
   std::vector<Column> columns;
 };
 
 class TableWriter;
 
-// A table that is written chunk by chunk, in any order and at the same time: where each chunk
-// begins is known from the census.
+// A table that is written chunk by chunk, in any order and concurrently: the begin of each chunk
+// is known from the census.
 class TableBuilder {
  public:
   // `wanted` holds column names; empty means all.
   TableBuilder(std::string name, std::vector<Source> sources, const std::set<std::string>& wanted, std::size_t chunks);
 
-  // When every chunk has been written.
+  // To be called after every chunk has been written.
   Table finish();
 
  private:

@@ -14,11 +14,11 @@ class TableWriter {
  public:
   TableWriter(TableBuilder& table, std::size_t chunk);
 
-  // Appends events, which come in the order of rows. Throws Unreadable where there are more than
+  // Appends events, in the order of rows. Throws Unreadable if there are more than
   // were counted: the file has been changed meanwhile.
   void write(std::span<const Occurrence> events);
 
-  // Throws Unreadable where there were fewer.
+  // Throws Unreadable if there were fewer.
   void finish();
 
  private:
@@ -41,8 +41,8 @@ class TableWriter {
   std::size_t row_;
   std::size_t end_;
   std::vector<const std::uint8_t*> files_;  // by source
-  std::vector<std::int32_t> cpus_;          // by source; empty where one has several
-  std::vector<const Packet*> packets_;      // by source: where its last event lay
+  std::vector<std::int32_t> cpus_;          // by source; empty if one has several
+  std::vector<const Packet*> packets_;      // by source: position of its last event
   std::vector<ElementRange> ranges_;        // by column
   std::vector<TextCodes> codes_;            // by column
   std::vector<const std::uint8_t*> events_;

@@ -17,7 +17,7 @@ const IntegerClass* integer_member(const StructClass& record, std::size_t index,
   return std::get_if<IntegerClass>(&record.members[index].type->shape);
 }
 
-// Whether the enumeration tells compact from extended headers as LTTng does.
+// True if the enumeration distinguishes compact and extended headers as LTTng does.
 bool is_lttng_id(const EnumClass& id, std::uint32_t bits, ByteOrder order) {
   if (id.container.size != bits || id.container.is_signed || id.container.order != order) return false;
   const std::int64_t extended = (std::int64_t{1} << bits) - 1;
@@ -29,7 +29,7 @@ bool is_lttng_id(const EnumClass& id, std::uint32_t bits, ByteOrder order) {
   return id.mappings.size() == 2 && spans("compact", 0, extended - 1) && spans("extended", extended, extended);
 }
 
-// Whether options have the tag's values that are called like them.
+// True if options have the tag's values of the same name.
 bool chooses_by_labels(const VariantClass& variant, const EnumClass& tag) {
   for (std::size_t i = 0; i < variant.options.size(); ++i) {
     const auto is_label = [&](const EnumMapping& mapping) {
@@ -61,7 +61,7 @@ bool is_lttng_compact(const FieldClass& field, std::uint32_t bits, ByteOrder ord
          is_lttng_integer(integer_member(*record, 0, "timestamp"), bits, alignment, order);
 }
 
-// A header that differs from LTTng's in anything is interpreted.
+// A header that differs from LTTng's in any way is interpreted.
 HeaderKind header_kind(const FieldPtr& header, ByteOrder order) {
   if (!header) return HeaderKind::interpreted;
   const auto* record = std::get_if<StructClass>(&header->shape);
@@ -87,7 +87,7 @@ bool is_named(const Leaf& leaf, std::string_view name) {
   return known.ends_with(name) && (known.size() == name.size() || known[known.size() - name.size() - 1] == '.');
 }
 
-// Gives the timestamps of a record that name no clock the only one there is; where none is
+// Gives timestamps of a record that name no clock the only existing one; if none is
 // declared, one that counts nanoseconds.
 void map_timestamps(Layout& record, std::initializer_list<std::string_view> names, TraceClass& declared) {
   for (Leaf& leaf : record.leaves) {
@@ -107,7 +107,7 @@ bool has_clock(const Layout& layout) {
   return std::any_of(layout.leaves.begin(), layout.leaves.end(), [](const Leaf& leaf) { return !leaf.clock.empty(); });
 }
 
-// Numbers what packets keep of themselves because events refer to it.
+// Numbers the values of packets that events refer to.
 void keep_outers(StreamType& stream) {
   std::map<std::pair<Scope, std::size_t>, std::size_t> numbers;
   for (EventType& type : stream.types) {
@@ -152,7 +152,7 @@ StreamType compile_stream(const StreamClass& from, const Layout& packet_header, 
   return stream;
 }
 
-// Where there is more than one, packets and events must say which.
+// If there is more than one stream or event, packets and events must name theirs.
 void check_choices(const Trace& trace) {
   const auto has = [](const Layout& record, std::string_view name) {
     return std::any_of(record.leaves.begin(), record.leaves.end(), [&](const Leaf& leaf) { return is_named(leaf, name); });

@@ -15,21 +15,21 @@
 
 namespace ldos::ctf {
 
-// The two event headers LTTng writes have loops of their own; any other is interpreted.
+// The two event headers that LTTng writes have specialised loops; any other is interpreted.
 enum class HeaderKind : std::uint8_t { compact, large, interpreted };
 
 struct EventType {
   std::string name;
   Layout layout;
-  std::optional<std::uint64_t> fixed_bytes;  // of contexts and payload, where never variable
+  std::optional<std::uint64_t> fixed_bytes;  // of contexts and payload, if never variable
 };
 
 struct StreamType {
   std::uint64_t number = 0;  // the metadata's id
   bool has_clock = false;
-  ClockToEpoch clock;          // where there is none, every moment is 0
-  bool clock_in_events = false;  // fields of events are values of the clock, too
-  bool clock_goes_on = false;  // packets tell their time in part: the rest is that of the packet before
+  ClockToEpoch clock;          // without one, every time is 0
+  bool clock_in_events = false;  // fields of events are also values of the clock
+  bool clock_goes_on = false;  // packets have only the lower part of their time; the rest is the previous packet's
   HeaderKind header_kind = HeaderKind::interpreted;
   ByteOrder header_order = ByteOrder::little;
   Layout packet_context;
@@ -43,7 +43,7 @@ struct Trace {
   std::string metadata_path;
   TraceClass declared;
   Layout packet_header;
-  std::string clock_name;  // empty where events have no time
+  std::string clock_name;  // empty if events have no time
   std::int64_t clock_offset_ns = 0;
   std::map<std::uint64_t, StreamType> streams;
 };

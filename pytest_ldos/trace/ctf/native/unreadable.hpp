@@ -1,4 +1,4 @@
-// What the decoder throws when bytes cannot be a trace it knows.
+// Exceptions for bytes that are no readable trace.
 #pragma once
 
 #include <cstdint>

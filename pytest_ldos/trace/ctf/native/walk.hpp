@@ -11,7 +11,7 @@
 
 namespace ldos::ctf {
 
-// A position in a packet. `base` is the packet's first byte; nothing at or behind bit
+// A position in a packet. `base` is the packet's first byte; nothing at or after bit
 // `end` is ever read.
 struct Cursor {
   const std::uint8_t* base = nullptr;
@@ -21,7 +21,7 @@ struct Cursor {
   [[nodiscard]] std::uint64_t left() const { return end - bit; }
 };
 
-// The field goes beyond the packet's content.
+// The field extends beyond the packet's content.
 struct Overrun {};
 
 // The tag of a variant has a value for which no option is declared.
@@ -29,7 +29,7 @@ struct UnknownTag {
   std::uint64_t value;
 };
 
-// A sink receives what a layout describes. Text and numbers are those of leaf `leaf`.
+// A sink receives the values that a layout describes. Text and numbers are those of leaf `leaf`.
 struct Skip {
   void integer(std::int32_t, std::uint64_t) {}
   void floating(std::int32_t, double) {}

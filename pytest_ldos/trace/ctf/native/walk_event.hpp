@@ -1,4 +1,4 @@
-// Walks an event, whose lengths and tags may refer to what lies around it.
+// Walks an event, whose lengths and tags may refer to fields around it.
 #pragma once
 
 #include "packet.hpp"
@@ -6,12 +6,12 @@
 
 namespace ldos::ctf {
 
-// Whether an event is walked from its header on, because something in it refers there.
+// True if an event is walked from its header on, because a field in it refers to the header.
 inline bool begins_at_header(const Layout& layout) {
   return !layout.outers.empty() && layout.outers.back().scope == Scope::event_header;
 }
 
-// Puts the values around an event where its layout looks for them; passes its header if it begins there.
+// Stores the values around an event for its layout; skips its header if it begins there.
 void take_outers(const Layout& layout, const Packet& packet, Cursor& cursor, std::vector<std::uint64_t>& slots);
 
 template <typename Sink>

@@ -1,4 +1,4 @@
-// Thread states' face to Python.
+// Python bindings of thread states.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -18,7 +18,7 @@ namespace {
 template <typename T>
 using Array = nb::ndarray<const T, nb::numpy, nb::ndim<1>>;
 
-// Columns of one table, which must have one length.
+// Columns of one table, which must have equal lengths.
 class Table {
  public:
   explicit Table(const nb::dict& columns) : columns_(columns), rows_(array<std::int64_t>("time_ns").shape(0)) {}
@@ -40,7 +40,7 @@ class Table {
   }
 
  private:
-  // No conversion, which would leave with a copy's memory.
+  // Without conversion, because the memory of a converted copy would not outlive the call.
   template <typename T>
   [[nodiscard]] Array<T> array(const char* name) const {
     return nb::cast<Array<T>>(nb::handle(columns_[name]), false);

@@ -27,7 +27,7 @@ State after(Kind kind) {
 
 bool is_switch(Kind kind) { return kind != Kind::woken && kind != Kind::migrated; }
 
-// Small numbers for pairs of a host and a number within it, in the order in which they are met.
+// Small numbers for pairs of a host and a number within it, in order of first occurrence.
 class Numbering {
  public:
   explicit Numbering(std::size_t hosts) : direct_(hosts) {}
@@ -69,12 +69,12 @@ struct Event {
   Kind kind;
   std::int32_t cpu;
   std::int32_t name;
-  std::int32_t rival = kNobody;  // who took the CPU of a preempted thread
+  std::int32_t rival = kNobody;  // the thread that took the CPU of a preempted one
   std::int32_t rival_name = kNobody;
 };
 
-// Calls `visit` for what each event does to each thread, in the order of time and in a possible order within a tick:
-// threads leave their CPUs, move and are woken, get CPUs; and one that left at once leaves.
+// Calls `visit` for the effect of each event on each thread, in time order and in a possible order within a tick:
+// threads leave their CPUs, migrate and are woken, get CPUs; and those that leave within the tick leave.
 template <typename Visit>
 class Walk {
  public:
@@ -166,13 +166,13 @@ class Walk {
   std::int64_t now_ = 0;
 };
 
-// The number of losses on a host before a moment, and the end of validity of a state that begins then.
+// The number of losses on a host before a time, and the end of validity of a state that begins then.
 class Epochs {
  public:
   Epochs(const std::vector<std::pair<std::int64_t, std::int64_t>>& losses, std::int64_t until_ns)
       : losses_(&losses), until_ns_(until_ns) {}
 
-  // Moments must rise. Returns kNobody within a loss.
+  // Times must not decrease. Returns kNobody within a loss.
   std::int32_t at(std::int64_t time_ns) {
     while (before_ < losses_->size() && (*losses_)[before_].second < time_ns) ++before_;
     return before_ < losses_->size() && time_ns > (*losses_)[before_].first ? kNobody
@@ -216,7 +216,7 @@ struct Interval {
 
 struct Thread {
   std::int32_t epoch = kNobody;
-  bool has_switch = false;  // in this epoch, as all below
+  bool has_switch = false;  // in this epoch, like all members below
   bool is_woken = false;    // since then
   State switched_to = State::unknown;
   std::int32_t rival = kNobody;
@@ -334,7 +334,7 @@ std::vector<std::size_t> in_order(const Numbering& numbers) {
 
 std::uint32_t word(std::int32_t name) { return static_cast<std::uint32_t>(name + 1); }
 
-// Rows of intervals, each thread's within room of its own.
+// Rows of intervals, with a reserved range per thread.
 class Writer {
  public:
   Writer(const Numbering& numbers, const std::vector<std::size_t>& counts) : numbers_(numbers), order_(in_order(numbers)) {
@@ -359,7 +359,7 @@ class Writer {
     found_.rival_name.as<std::uint32_t>()[row] = waited ? word(one.rival_name) : 0;
   }
 
-  // The columns without the room that was not needed.
+  // The columns without unused rows.
   Intervals finish() {
     for (const std::size_t number : order_) {
       const std::size_t rows = next_[number] - first_[number];

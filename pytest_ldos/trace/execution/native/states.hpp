@@ -19,14 +19,14 @@ struct View {
   T operator[](std::size_t row) const { return data[static_cast<std::int64_t>(row) * stride]; }
 };
 
-// What an event does to a thread; what takes a thread off its CPU comes first.
+// Effects of an event on a thread; those that take it off its CPU come first.
 enum class Kind : std::int8_t { preempted, went_to_sleep, died, migrated, woken, switched_in };
 
 enum class State : std::uint8_t { running, runnable, blocked, unknown };
 
 constexpr std::int32_t kNobody = -1;
 
-// Names of threads: codes of a column's dictionary, and what each means to all columns.
+// Names of threads: codes of a column's dictionary, and the common number of each.
 struct Names {
   View<std::uint32_t> codes;
   std::vector<std::int32_t> meaning;
@@ -63,12 +63,12 @@ struct Moves {
 struct Scheduling {
   Switches switches;
   std::vector<Moves> moves;  // of equal times, in this order
-  std::vector<std::int32_t> host_of_trace;  // kNobody: no kernel's
+  std::vector<std::int32_t> host_of_trace;  // kNobody: no kernel trace
   // By host: disjoint spans of losses, in order.
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> losses;
 };
 
-// Columns of equal length, by host, tid and time; kNobody where there is none. Names are codes plus 1, or 0.
+// Columns of equal length, by host, tid and time; kNobody if there is none. Names are codes plus 1, or 0.
 struct Intervals {
   std::size_t rows = 0;
   ctf::Buffer host, tid, name, begin_ns, end_ns, state, cpu, rival, rival_name;

@@ -244,12 +244,12 @@ def robot_description(context):
 
 
 def step_probe_directory():
-    """Where ldos_gz_probe has its plugin; absent if it was built without Gazebo."""
+    """Folder of ldos_gz_probe's plugin; absent if it was built without Gazebo."""
     return Path(get_package_prefix('ldos_gz_probe')) / 'lib' / 'ldos_gz_probe'
 
 
 def gazebo_paths():
-    """Where Gazebo finds plugins and the meshes that a URDF calls package://."""
+    """Paths for Gazebo's plugins and for meshes of URDFs (package://)."""
     plugins = [Path(get_package_prefix('gz_ros2_control')) / 'lib', step_probe_directory()]
     meshes = [get_package_share_path('moveit_resources_panda_description').parent]
     return {

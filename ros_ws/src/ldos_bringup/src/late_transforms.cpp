@@ -19,7 +19,7 @@
 // THE SOFTWARE.
 
 
-/// Preloaded into robot_state_publisher, it makes the callback of joint states take longer, a fault to plant: before the
+/// Delays the callback of joint states if preloaded into robot_state_publisher, as an injected fault: before the
 /// transforms are sent, that thread sleeps for LDOS_CALLBACK_DELAY_MS.
 
 #include <dlfcn.h>

@@ -88,7 +88,7 @@ ldos_cost::Exchanged measure(Rung & rung, const Settings & settings)
     ldos_cost::read_usage() - before};
 }
 
-/// Makes one exchange for each line that comes, and answers with one.
+/// Makes one exchange for each input line, and prints one line in response.
 void serve(const Settings & settings)
 {
   // Threads wake up to 50 µs late otherwise.

@@ -55,8 +55,8 @@ Entity * require(Entity * entity, const char * what)
   return entity;
 }
 
-/// Nothing more can be done where a destructor fails.
-void tell(rmw_ret_t result)
+/// Prints a failure in a destructor, where nothing more can be done.
+void print_failure(rmw_ret_t result)
 {
   if (result != RMW_RET_OK) {
     std::cerr << "cost_ladder: " << rmw_get_error_string().str << std::endl;
@@ -84,14 +84,14 @@ public:
 
   ~MiddlewareOnly() override
   {
-    tell(rmw_destroy_wait_set(wait_set_));
+    print_failure(rmw_destroy_wait_set(wait_set_));
     for (auto * subscription : subscriptions_) {
-      tell(rmw_destroy_subscription(node_, subscription));
+      print_failure(rmw_destroy_subscription(node_, subscription));
     }
     for (auto * publisher : publishers_) {
-      tell(rmw_destroy_publisher(node_, publisher));
+      print_failure(rmw_destroy_publisher(node_, publisher));
     }
-    tell(rmw_destroy_node(node_));
+    print_failure(rmw_destroy_node(node_));
   }
 
   bool is_matched() override

@@ -42,7 +42,7 @@ using std_msgs::msg::String;
 
 constexpr std::int64_t cancel_period_ns = 1'000'000;
 
-/// Nodes with a timer each, at whose ticks their publishers publish.
+/// Nodes whose publishers publish at the ticks of the node's timer.
 class Nodes : public Rung
 {
 public:
@@ -169,10 +169,10 @@ private:
     }
   }
 
-  /// The first executor on this thread, each other on one of its own.
+  /// Spins the first executor on this thread, and each other on a separate one.
   ///
-  /// The first spins when it is told to end: the watchdog is its own, and without its ticks nothing
-  /// is complete. Another might be told before it begins, and is told again until it has ended.
+  /// The first one spins when it is cancelled: it has the watchdog, without whose ticks nothing
+  /// is complete. Another might be cancelled before it begins, and is cancelled until it has ended.
   void spin_all()
   {
     std::atomic<std::size_t> spinning{executors_.size() - 1};

@@ -49,7 +49,7 @@ constexpr std::int64_t match_period_ns = 20'000'000;
 constexpr std::int64_t complete_period_ns = 2'000'000;
 constexpr std::int64_t cancel_period_ns = 1'000'000;
 
-/// What one exchange sends.
+/// The messages of one exchange.
 struct Load
 {
   std::int64_t size_bytes{};
@@ -63,7 +63,7 @@ struct Load
   }
 };
 
-/// Time between a message's stamp and the begin of the callback, by message that came.
+/// Time from a message's stamp to the begin of its callback, for each received message.
 class Latencies
 {
 public:
@@ -93,7 +93,7 @@ private:
   std::atomic<std::int64_t> received_{0};
 };
 
-/// A publisher and a subscription, each in a node of its own, in one process.
+/// A publisher and a subscription in two nodes of one process.
 class Pair
 {
 public:
@@ -128,7 +128,7 @@ public:
     return true;
   }
 
-  /// Publishes one message a tick; returns when all came, or patience ended.
+  /// Publishes one message per tick; returns when all arrived, or after the time limit.
   std::string exchange(const Load & load)
   {
     stop();
@@ -155,7 +155,7 @@ private:
 
   void stop()
   {
-    // One that is told to end before it began would spin for ever: it is told again.
+    // An executor that is cancelled before it spins would never end: it is cancelled repeatedly.
     while (!has_ended_) {
       executor_.cancel();
       ldos_cost::sleep_until(ldos_cost::monotonic_ns() + cancel_period_ns);
@@ -208,7 +208,7 @@ private:
   std::thread thread_;
 };
 
-/// Nanoseconds that one call of a tracepoint takes, in a loop of them.
+/// Time of one call of a tracepoint in a loop, in nanoseconds.
 std::string time_tracepoints(std::int64_t count)
 {
   const auto begin_ns = ldos_cost::monotonic_ns();
@@ -221,7 +221,7 @@ std::string time_tracepoints(std::int64_t count)
   return line.str();
 }
 
-/// One line for a question: `exchange SIZE_BYTES TICKS RATE_HZ`, or `tracepoints COUNT`.
+/// Answers a request with one line: `exchange SIZE_BYTES TICKS RATE_HZ`, or `tracepoints COUNT`.
 std::string answer(Pair & pair, const std::string & question)
 {
   std::istringstream words(question);

@@ -48,7 +48,7 @@ TEST(Settings, AreReadByName)
   EXPECT_EQ(settings.deliveries(), 4 * 3 * 10);
 }
 
-TEST(Settings, ThatMakeNoSenseAreRefused)
+TEST(Settings, InvalidValuesAreRefused)
 {
   for (const auto * word : {"topics", "topics=", "topics=0", "topics=-1", "topics=2x", "rate_hz=0",
       "rate_hz=nan", "unknown=1", "", "ticks=99999999999999999999"})

@@ -50,7 +50,7 @@ TEST(Stamps, OtherTextsHaveNone)
   }
 }
 
-TEST(Stamps, SleepEndsAtItsMoment)
+TEST(Stamps, SleepEndsAtItsTime)
 {
   const auto until_ns = monotonic_ns() + 5'000'000;
   sleep_until(until_ns);

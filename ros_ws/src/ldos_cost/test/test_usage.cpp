@@ -29,7 +29,7 @@ using ldos_cost::monotonic_ns;
 using ldos_cost::read_usage;
 using ldos_cost::sleep_until;
 
-TEST(Usage, CountsWhatIsBurnt)
+TEST(Usage, CountsUsedCpuTime)
 {
   const auto before = read_usage();
   while ((read_usage() - before).user_ns + (read_usage() - before).system_ns < 50'000'000) {

@@ -87,7 +87,7 @@ void Dialogue::refuse(const BadCommand & bad)
   }
 }
 
-void Dialogue::ended(const MoveCommand &, const MoveReport & report)
+void Dialogue::ended(const MoveReport & report)
 {
   lines_ << to_line(report) << std::flush;
 }
@@ -96,11 +96,6 @@ bool Dialogue::is_over() const
 {
   const std::lock_guard lock(mutex_);
   return is_closed_ && heard_.empty();
-}
-
-ExitCode Dialogue::exit_code() const
-{
-  return exit_succeeded;
 }
 
 }  // namespace ldos_goal_client

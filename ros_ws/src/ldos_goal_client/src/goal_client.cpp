@@ -40,9 +40,9 @@ using moveit_msgs::msg::MoveItErrorCodes;
 
 constexpr std::chrono::milliseconds watch_period{20};
 constexpr std::int64_t ns_per_s = 1'000'000'000;
-/// How long a cancelled goal's result is waited for.
+/// Time limit for the result of a cancelled goal.
 constexpr std::int64_t cancel_grace_ns = ns_per_s;
-/// How long a transform newer than the result is waited for.
+/// Time limit for a transform newer than the result.
 constexpr std::int64_t tip_grace_ns = ns_per_s;
 
 std::int64_t after_s(double seconds)
@@ -67,16 +67,16 @@ std::int32_t code_of_status(std::int8_t status)
 }  // namespace
 
 GoalClient::GoalClient(
-  rclcpp::Node & node, const StackSettings & settings, Session & session,
+  rclcpp::Node & node, const StackSettings & settings, Dialogue & dialogue,
   std::function<bool()> is_interrupted, std::function<void(ExitCode)> finish)
-: node_(node), settings_(settings), session_(session),
+: node_(node), settings_(settings), dialogue_(dialogue),
   is_interrupted_(std::move(is_interrupted)), finish_(std::move(finish)),
   unspun_(node.create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false)),
   tip_(node, settings.planner.base_frame),
   action_(node, settings.action_name, listener()),
   deadline_ns_(after_s(settings.server_timeout_s))
 {
-  // Taken from by hand until the first one came, so that no sample costs anything after it.
+  // Taken manually until the first one arrives, so that later samples cost nothing.
   rclcpp::SubscriptionOptions options;
   options.callback_group = unspun_;
   joint_states_ = node.create_subscription<sensor_msgs::msg::JointState>(
@@ -114,7 +114,7 @@ void GoalClient::watch_for_stack()
 {
   const bool has_server = action_.server_is_there();
   if (has_server && joint_state_has_come()) {
-    session_.ready();
+    dialogue_.ready();
     state_ = State::idle;
   } else if (monotonic_ns() > deadline_ns_) {
     const auto missing = has_server ? "no joint state on " + settings_.joint_states_topic :
@@ -136,12 +136,12 @@ bool GoalClient::joint_state_has_come()
 
 void GoalClient::watch_for_command()
 {
-  // Asked first: a session that is over then has no further goal.
-  const bool is_over = session_.is_over();
-  if (auto command = session_.next()) {
+  // Checked first, because a finished dialogue has no further goal.
+  const bool is_over = dialogue_.is_over();
+  if (auto command = dialogue_.next()) {
     start(std::move(*command));
   } else if (is_over) {
-    finish(session_.exit_code());
+    finish(exit_succeeded);
   }
 }
 
@@ -175,7 +175,7 @@ void GoalClient::fed_back(const std::string & state)
 {
   const auto phase = phase_of(state);
   if (phase && state_ == State::moving) {
-    // Where it waited together with the response, feedback is seen first.
+    // If both are waiting, feedback is handled before the response.
     motion_->enter(Phase::goal_accepted);
     motion_->enter(*phase);
   }
@@ -272,7 +272,7 @@ void GoalClient::hand_over()
       node_.get_logger(), "goal '%s' ended with %d: %s", command.goal.name.c_str(),
       report_.error_code, report_.message.c_str());
   }
-  session_.ended(command, report_);
+  dialogue_.ended(report_);
   if (is_interrupted_()) {
     finish(exit_interrupted);
   } else {

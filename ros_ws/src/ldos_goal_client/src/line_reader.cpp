@@ -57,7 +57,7 @@ private:
   int descriptor_;
 };
 
-/// Waits for input or its end; false where `waker` woke it.
+/// Waits for input or its end; false if `waker` woke it.
 bool await_input(int descriptor, const Waker & waker)
 {
   std::array<pollfd, 2> polled{{{descriptor, POLLIN, 0}, {waker.descriptor(), POLLIN, 0}}};
@@ -69,7 +69,7 @@ bool await_input(int descriptor, const Waker & waker)
   return polled[1].revents == 0;
 }
 
-/// Hands over the whole lines of `text` and leaves the rest in it.
+/// Passes on the complete lines of `text` and leaves the rest in it.
 void hand_over(std::string & text, const std::function<void(std::string)> & hear)
 {
   std::size_t begin = 0;

@@ -22,11 +22,9 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdint>
 #include <exception>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,9 +33,7 @@
 #include "ldos_goal_client/dialogue.hpp"
 #include "ldos_goal_client/goal_client.hpp"
 #include "ldos_goal_client/goal_client_parameters.hpp"
-#include "ldos_goal_client/goals_file.hpp"
 #include "ldos_goal_client/line_reader.hpp"
-#include "ldos_goal_client/repetitions.hpp"
 
 namespace
 {
@@ -45,8 +41,6 @@ namespace
 using ldos_goal_client::Dialogue;
 using ldos_goal_client::ExitCode;
 using ldos_goal_client::GoalClient;
-using ldos_goal_client::Repetitions;
-using ldos_goal_client::Session;
 
 std::atomic<bool> is_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -70,34 +64,26 @@ ldos_goal_client::StackSettings stack_of(const goal_client::Params & params)
 {
   return {
     params.action_name, params.joint_states_topic, params.server_timeout,
-    {params.group, params.base_frame, params.pipeline_id, params.planner_id}};
+    {params.group, params.base_frame}};
 }
 
-std::optional<std::uint32_t> seed_of(const goal_client::Params & params)
+/// Carries out the commands on standard input until it ends.
+ExitCode run(const rclcpp::Node::SharedPtr & node)
 {
-  return params.seed == 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(params.seed));
-}
-
-/// @throws UnreadableGoals
-std::unique_ptr<Repetitions> repetitions_of(const goal_client::Params & params)
-{
-  const auto goals = ldos_goal_client::read_goals_file(params.goals_file);
-  const ldos_goal_client::RunSettings settings{
-    params.scenario, static_cast<int>(params.repetitions), seed_of(params), params.planning_time,
-    params.velocity_scaling, params.acceleration_scaling, params.timeout};
-  return std::make_unique<Repetitions>(
-    ldos_goal_client::find_goal_set(goals, params.goal_set), goals.home, settings, std::cout);
-}
-
-/// Carries out a session until it is over.
-ExitCode carry_out(
-  const rclcpp::Node::SharedPtr & node, const goal_client::Params & params, Session & session)
-{
+  goal_client::ParamListener parameters(node);
+  const auto params = parameters.get_params();
+  Dialogue dialogue(
+    std::cout, [&node](const std::string & reason) {
+      RCLCPP_ERROR(node->get_logger(), "%s", reason.c_str());
+    });
+  ldos_goal_client::LineReader reader(
+    STDIN_FILENO, [&dialogue](std::string line) {dialogue.hear(std::move(line));},
+    [&dialogue]() {dialogue.close();});
   rclcpp::executors::SingleThreadedExecutor executor;
   executor.add_node(node);
   ExitCode exit_code = ldos_goal_client::exit_interrupted;
   GoalClient client(
-    *node, stack_of(params), session, []() {return is_interrupted.load();},
+    *node, stack_of(params), dialogue, []() {return is_interrupted.load();},
     [&](ExitCode code) {
       exit_code = code;
       executor.cancel();
@@ -106,36 +92,11 @@ ExitCode carry_out(
   return exit_code;
 }
 
-ExitCode converse(const rclcpp::Node::SharedPtr & node, const goal_client::Params & params)
-{
-  Dialogue dialogue(
-    std::cout, [&node](const std::string & reason) {
-      RCLCPP_ERROR(node->get_logger(), "%s", reason.c_str());
-    });
-  ldos_goal_client::LineReader reader(
-    STDIN_FILENO, [&dialogue](std::string line) {dialogue.hear(std::move(line));},
-    [&dialogue]() {dialogue.close();});
-  return carry_out(node, params, dialogue);
-}
-
-ExitCode run(const rclcpp::Node::SharedPtr & node)
-{
-  goal_client::ParamListener parameters(node);
-  const auto params = parameters.get_params();
-  if (params.interactive) {
-    return converse(node, params);
-  }
-  const auto repetitions = repetitions_of(params);
-  return carry_out(node, params, *repetitions);
-}
-
 ExitCode run_guarded()
 {
   const auto logger = rclcpp::get_logger("ldos_goal_client");
   try {
     return run(std::make_shared<rclcpp::Node>("ldos_goal_client"));
-  } catch (const ldos_goal_client::UnreadableGoals & unreadable) {
-    RCLCPP_ERROR(logger, "%s", unreadable.what());
   } catch (const rclcpp::exceptions::InvalidParameterValueException & invalid) {
     RCLCPP_ERROR(logger, "%s", invalid.what());
   } catch (const rclcpp::exceptions::InvalidParameterTypeException & invalid) {

@@ -61,7 +61,7 @@ bool MoveAction::server_is_there() const
 
 void MoveAction::send(const std::string & goal_id, const MoveGroup::Goal & goal)
 {
-  // Answers to goals that were given up will not come any more.
+  // There will be no more responses to goals that timed out.
   send_goal_->prune_pending_requests();
   get_result_->prune_pending_requests();
   cancel_goal_->prune_pending_requests();

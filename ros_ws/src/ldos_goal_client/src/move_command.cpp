@@ -41,7 +41,7 @@ using nlohmann::json;
 
 constexpr std::size_t goal_id_length = 32;
 
-/// A value of a command that cannot be used.
+/// An invalid value of a command.
 class BadValue : public std::runtime_error
 {
 public:
@@ -61,7 +61,7 @@ void require_keys(
   }
 }
 
-/// The value of a key; null where it is absent.
+/// The value of a key; null if it is absent.
 const json & at(const json & object, const std::string & key)
 {
   static const json absent;
@@ -96,7 +96,7 @@ std::string text_at(const json & object, const std::string & key)
   return value.get<std::string>();
 }
 
-/// False where the key is absent.
+/// False if the key is absent.
 bool truth_at(const json & object, const std::string & key)
 {
   const json & value = at(object, key);

@@ -33,7 +33,7 @@ using nlohmann::ordered_json;
 
 std::string line_of(const ordered_json & object)
 {
-  // Texts of other programs may be anything; what is no UTF-8 is replaced.
+  // Text of other programs may have any bytes; invalid UTF-8 is replaced.
   return object.dump(-1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -43,6 +43,8 @@ using moveit_msgs::msg::PositionConstraint;
 using moveit_msgs::msg::RobotState;
 using shape_msgs::msg::SolidPrimitive;
 
+/// Of move_group's default pipeline.
+constexpr const char * planner_id = "RRTConnectkConfigDefault";
 constexpr double position_tolerance_m = 1e-4;
 constexpr double rotation_tolerance_rad = 1e-3;
 constexpr std::int64_t ns_per_s = 1'000'000'000;
@@ -99,7 +101,7 @@ std::string name_with(const std::optional<std::uint32_t> & seed, const std::stri
   return seed ? name + "#ldos_seed=" + std::to_string(*seed) : name;
 }
 
-/// Joints beside those given stay where they are.
+/// Other joints than the given ones keep their positions.
 RobotState start_state(const std::optional<Joints> & joints)
 {
   RobotState state;
@@ -137,8 +139,7 @@ moveit_msgs::action::MoveGroup::Goal to_request(
   moveit_msgs::action::MoveGroup::Goal goal;
   auto & request = goal.request;
   request.group_name = planner.group;
-  request.pipeline_id = planner.pipeline_id;
-  request.planner_id = planner.planner_id;
+  request.planner_id = planner_id;
   request.num_planning_attempts = 1;
   request.allowed_planning_time = command.planning_time_s;
   request.max_velocity_scaling_factor = command.velocity_scaling;

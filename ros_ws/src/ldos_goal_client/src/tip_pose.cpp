@@ -70,7 +70,7 @@ std::optional<TipPose::Stamped> TipPose::latest() const
     return Stamped{
       stamp.sec * ns_per_s + stamp.nanosec, make_pose({p.x, p.y, p.z}, {q.x, q.y, q.z, q.w})};
   } catch (const tf2::TransformException &) {
-    // Not connected yet: the same as not known.
+    // Not connected yet, which is treated as unknown.
     return std::nullopt;
   } catch (const InvalidGoal &) {
     return std::nullopt;

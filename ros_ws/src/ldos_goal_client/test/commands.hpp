@@ -33,7 +33,7 @@ namespace ldos_goal_client
 
 inline const std::string goal_id = "0123456789abcdef0123456789abcdef";
 
-/// A good command, to be spoilt.
+/// A valid command, which tests modify.
 inline nlohmann::json good_command()
 {
   return nlohmann::json::parse(
@@ -45,7 +45,7 @@ inline nlohmann::json good_command()
         "acceleration_scaling": 0.25, "timeout_s": 30})");
 }
 
-/// Writes down which markers were set.
+/// Records the markers that were set.
 class WrittenMarkers : public Markers
 {
 public:

@@ -78,7 +78,7 @@ protected:
 
 }  // namespace
 
-TEST_F(LineReaderTest, HandsOverWholeLines)
+TEST_F(LineReaderTest, PassesOnWholeLines)
 {
   const auto reading = reader();
   say("one\ntw");

@@ -92,7 +92,7 @@ TEST_F(MotionTest, APhaseIsEnteredOnce)
   EXPECT_EQ(trial.stamps().at(Phase::planning), 1000);
 }
 
-TEST_F(MotionTest, EndsWithAResultAtTheTimeItIsGivenUp)
+TEST_F(MotionTest, EndsWithAResultAtItsTimeout)
 {
   auto trial = motion(true);
   trial.enter(Phase::goal_sent);

@@ -58,7 +58,7 @@ TEST(MoveCommand, IsReadFromJson)
   EXPECT_EQ(command.timeout_s, 30.0);
 }
 
-TEST(MoveCommand, NullsStandForNothing)
+TEST(MoveCommand, NullsAreAbsentValues)
 {
   auto object = good_command();
   object["trial"] = object["start"] = object["seed"] = nullptr;
@@ -72,7 +72,7 @@ TEST(MoveCommand, NullsStandForNothing)
   EXPECT_EQ(std::get<Joints>(command.goal.target), (Joints{{"a", 1.0}}));
 }
 
-TEST(MoveCommand, OnlyPlansWhereItSaysSo)
+TEST(MoveCommand, OnlyPlansOnRequest)
 {
   auto object = good_command();
   EXPECT_FALSE(parse_command(object.dump()).plan_only);
@@ -80,7 +80,7 @@ TEST(MoveCommand, OnlyPlansWhereItSaysSo)
   EXPECT_TRUE(parse_command(object.dump()).plan_only);
 }
 
-TEST(MoveCommand, WithoutAnIdHasNobodyToReportTo)
+TEST(MoveCommand, WithoutAnIdGetsNoReport)
 {
   for (const char * line : {"", "reach!", "[]", "{}", R"({"goal_id": "0123"})",
       R"({"goal_id": "0123456789abcdef0123456789abcdeg"})"})

@@ -47,7 +47,7 @@ TEST(MoveReport, HasTheKeysOfTheProtocolInOneLine)
     R"("position_error_m":0.5,"rotation_error_rad":0.125})" "\n");
 }
 
-TEST(MoveReport, WhatIsUnknownIsNull)
+TEST(MoveReport, UnknownValuesAreNull)
 {
   const auto object = nlohmann::json::parse(to_line(MoveReport{goal_id, -25, "", {}, {}, 0.0, {}}));
   EXPECT_TRUE(object["plan_duration_ns"].is_null());

@@ -40,7 +40,7 @@ using ldos_goal_client::to_request;
 namespace
 {
 
-const Planner planner{"arm", "base", "ompl", "RRTConnect"};
+const Planner planner{"arm", "base"};
 
 MoveCommand command()
 {
@@ -53,8 +53,8 @@ TEST(MoveRequest, HasTheCommandsSettings)
 {
   const auto request = to_request(command(), planner).request;
   EXPECT_EQ(request.group_name, "arm");
-  EXPECT_EQ(request.pipeline_id, "ompl");
-  EXPECT_EQ(request.planner_id, "RRTConnect");
+  EXPECT_EQ(request.pipeline_id, "");
+  EXPECT_EQ(request.planner_id, "RRTConnectkConfigDefault");
   EXPECT_EQ(request.num_planning_attempts, 1);
   EXPECT_EQ(request.allowed_planning_time, 5.0);
   EXPECT_EQ(request.max_velocity_scaling_factor, 0.5);
@@ -77,7 +77,7 @@ TEST(MoveRequest, LeavesThePlanningSceneAsItIs)
   EXPECT_TRUE(options.planning_scene_diff.robot_state.is_diff);
 }
 
-TEST(MoveRequest, OnlyPlansWhereTheCommandDoes)
+TEST(MoveRequest, OnlyPlansIfTheCommandDoes)
 {
   auto planned = command();
   planned.plan_only = true;
@@ -133,7 +133,7 @@ TEST(MoveRequest, JointsAreConstrainedOneByOne)
   EXPECT_TRUE(constraints.orientation_constraints.empty());
 }
 
-TEST(MoveRequest, StartsAtGivenJointsOrWhereTheArmIs)
+TEST(MoveRequest, StartsAtGivenOrPresentJoints)
 {
   auto begun = command();
   const auto given = to_request(begun, planner).request.start_state;

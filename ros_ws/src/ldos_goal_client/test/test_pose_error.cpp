@@ -28,7 +28,7 @@ using ldos_goal_client::PoseError;
 using ldos_goal_client::error_between;
 using ldos_goal_client::make_pose;
 
-TEST(PoseError, IsNothingBetweenEqualPoses)
+TEST(PoseError, IsZeroBetweenEqualPoses)
 {
   const auto pose = make_pose({0.4, 0.2, 0.5}, {0.707, 0.707, 0.0, 0.0});
   const auto error = error_between(pose, pose);

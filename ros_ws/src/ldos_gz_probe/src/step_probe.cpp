@@ -29,7 +29,7 @@
 namespace ldos_gz_probe
 {
 
-/// Emits `ldos:sim_step` once a simulation step.
+/// Emits `ldos:sim_step` once per simulation step.
 class StepProbe : public gz::sim::System, public gz::sim::ISystemPreUpdate
 {
 public:

@@ -32,7 +32,7 @@ namespace
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::size_t kMostPerSecond = 200'000;
 
-/// Room whose pages are there before anything is measured.
+/// Memory whose pages are mapped before the measurement.
 std::vector<std::int64_t> make_room(std::int64_t duration_ns)
 {
   std::vector<std::int64_t> times(
@@ -75,7 +75,7 @@ std::optional<std::uint32_t> Exchange::next(std::int64_t time_ns)
     return std::nullopt;
   }
   due_ns_ += settings_.interval_ns;
-  if (due_ns_ < time_ns) {  // what was missed is given up
+  if (due_ns_ < time_ns) {  // missed messages are not sent later
     due_ns_ = time_ns + settings_.interval_ns;
   }
   is_open_ = true;

@@ -52,7 +52,7 @@ void ask()
   ping->run(executor);
 }
 
-/// Each node on an executor and a thread of its own.
+/// Runs each node on its own executor and thread.
 void ask_and_answer()
 {
   const auto pong = std::make_shared<ldos_latency::Pong>();

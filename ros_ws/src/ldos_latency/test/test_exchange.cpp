@@ -51,7 +51,7 @@ TEST(Exchange, the_warm_up_does_not_count)
   EXPECT_EQ(exchange.elapsed_ns(), 10);
 }
 
-TEST(Exchange, what_takes_too_long_is_lost_and_its_answer_late)
+TEST(Exchange, an_answer_after_the_limit_is_lost_and_late)
 {
   Exchange exchange(kSettings, 1000);
   exchange.next(1100);
@@ -64,7 +64,7 @@ TEST(Exchange, what_takes_too_long_is_lost_and_its_answer_late)
   EXPECT_EQ(exchange.next(1153), std::nullopt);
 }
 
-TEST(Exchange, a_rate_is_kept_and_what_was_missed_given_up)
+TEST(Exchange, a_rate_is_kept_and_missed_messages_are_dropped)
 {
   Exchange exchange({0, 1000, 50, 100}, 1000);
   EXPECT_EQ(exchange.next(1000), 1U);
@@ -77,7 +77,7 @@ TEST(Exchange, a_rate_is_kept_and_what_was_missed_given_up)
   EXPECT_EQ(exchange.next_moment(), 1420);
 }
 
-TEST(Exchange, the_last_message_is_waited_for)
+TEST(Exchange, the_last_answer_is_awaited)
 {
   Exchange exchange(kSettings, 1000);
   exchange.next(2090);

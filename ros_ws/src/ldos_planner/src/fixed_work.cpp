@@ -38,7 +38,7 @@ std::int64_t thread_time_ns()
   return now.tv_sec * ns_per_s + now.tv_nsec;
 }
 
-/// A chain of steps, each of which needs the one before: no compiler and no core shortens it.
+/// A chain of dependent steps, which neither the compiler nor the processor can shorten.
 std::uint64_t chain()
 {
   std::uint64_t number = 1;

@@ -43,7 +43,7 @@ using moveit_msgs::msg::Constraints;
 struct Nothing {};
 struct Idle {};
 
-/// What this thread is served with.
+/// The samplers that this thread gets.
 thread_local std::variant<Nothing, Idle, Seed> service;
 
 /// Finds no state that meets the goal.

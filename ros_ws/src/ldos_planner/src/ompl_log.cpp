@@ -30,7 +30,7 @@ namespace ldos_planner
 namespace
 {
 
-/// It is about generators that exist already; those of a seeded plan are made after the seed.
+/// It concerns existing generators; those of a seeded plan are created after the seed.
 bool is_about_a_seed(const std::string & text)
 {
   return text.starts_with("Random number generation already started");

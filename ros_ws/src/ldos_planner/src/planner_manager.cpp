@@ -48,7 +48,7 @@ using ompl_interface::OMPLInterface;
 using planning_interface::MotionPlanRequest;
 using planning_interface::PlannerConfigurationMap;
 
-/// MoveIt's OMPL planners, of which a request with a seed always gets the same plan.
+/// MoveIt's OMPL planners, which give requests with a seed always the same plan.
 class PlannerManager : public planning_interface::PlannerManager
 {
 public:
@@ -110,7 +110,7 @@ public:
 private:
   /// MoveIt's context with a goal that samples nothing: it is replaced by one with a seed.
   ///
-  /// Its thread may sleep for 10 ms, and ends only then. Planning does not wait for that: the goal
+  /// Its thread may sleep for 10 ms before it ends. Planning does not wait for it: the goal
   /// is kept until the next request.
   ModelBasedPlanningContextPtr idle_context(
     const planning_scene::PlanningSceneConstPtr & scene, const MotionPlanRequest & request,
@@ -129,7 +129,7 @@ private:
   std::unique_ptr<planner::ParamListener> parameters_;
   std::unique_ptr<OMPLInterface> moveits_;
   mutable std::mutex mutex_;
-  /// Refers to a context of MoveIt's, and so goes before it.
+  /// Refers to MoveIt's context, and is therefore destroyed before it.
   mutable ompl::base::GoalPtr retired_;
 };
 

@@ -40,7 +40,17 @@ using ompl_interface::ModelBasedPlanningContext;
 
 constexpr std::chrono::microseconds poll{20};
 
-/// Makes the goal anew, and waits for its first sample: at most as long as planning may take.
+/// Ends the thread that samples the present goal. MoveIt's goal destroys the sampler before the thread
+/// that uses it: replacing a goal that still samples would abort the process.
+void stop_sampling(const ModelBasedPlanningContext & context)
+{
+  const auto & goal = context.getOMPLSimpleSetup()->getGoal();
+  if (auto * const lazy = dynamic_cast<ompl::base::GoalLazySamples *>(goal.get())) {
+    lazy->stopSampling();
+  }
+}
+
+/// Creates the goal again, and waits for its first sample, at most as long as planning may take.
 MoveItErrorCodes sample_goal(ModelBasedPlanningContext & context, Seed seed)
 {
   const auto & request = context.getMotionPlanRequest();
@@ -48,6 +58,7 @@ MoveItErrorCodes sample_goal(ModelBasedPlanningContext & context, Seed seed)
   MoveItErrorCodes code;
   code.val = MoveItErrorCodes::FAILURE;
   context.setMaximumGoalSamples(1);
+  stop_sampling(context);
   if (!context.setGoalConstraints(request.goal_constraints, request.path_constraints, &code)) {
     return code;
   }
@@ -67,7 +78,7 @@ MoveItErrorCodes seed_context(ModelBasedPlanningContext & context, Seed seed)
 {
   auto & setup = *context.getOMPLSimpleSetup();
   ompl::RNG::setSeed(seed);
-  // Set again, the allocator makes a new planner, whose generator comes from this seed.
+  // Setting the allocator again creates a new planner, whose generator gets this seed.
   setup.setPlannerAllocator(setup.getPlannerAllocator());
   seed_samplers(*context.getOMPLStateSpace(), seed);
   return sample_goal(context, seed);

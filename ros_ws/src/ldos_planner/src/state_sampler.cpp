@@ -30,7 +30,7 @@ namespace
 
 using Space = ompl_interface::ModelBasedStateSpace;
 
-/// The joints of a state, of which nothing is known any more.
+/// The joints of a state, after its cached values were invalidated.
 double * renewed(ompl::base::State * state)
 {
   auto * const joints = state->as<Space::StateType>();

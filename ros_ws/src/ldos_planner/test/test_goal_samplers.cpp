@@ -87,7 +87,7 @@ TEST_F(GoalSamplersTest, FindNothingWhileIdle)
   EXPECT_TRUE(sampled().empty());
 }
 
-TEST_F(GoalSamplersTest, ServeOnlyWhereAsked)
+TEST_F(GoalSamplersTest, ServeOnlyOnRequest)
 {
   EXPECT_FALSE(serves(joints_at(0.5)));
   {

@@ -71,7 +71,7 @@ protected:
     return wanted;
   }
 
-  /// The joints of a plan, point by point; empty where there is none.
+  /// The joints of a plan, point by point; empty if there is none.
   std::vector<double> plan(const PlannerManager & planner, const std::string & name) const
   {
     MoveItErrorCodes code;
@@ -123,7 +123,7 @@ TEST_F(PlannerTest, ReportsWhyAGoalCannotBePlanned)
   EXPECT_EQ(code.val, MoveItErrorCodes::INVALID_GOAL_CONSTRAINTS);
 }
 
-TEST_F(PlannerTest, TakesLongerWhereADelayIsPlanted)
+TEST_F(PlannerTest, TakesLongerWithAnInjectedDelay)
 {
   const auto planner = load({rclcpp::Parameter("ompl.ldos_planner.planning_delay_ms", 50.0)});
   const auto began = std::chrono::steady_clock::now();

@@ -59,12 +59,12 @@ TEST(SeedInName, IsNoneInOtherNames)
   }
 }
 
-TEST(SeedOfRequest, IsThatOfItsGoal)
+TEST(SeedOfRequest, IsTheSeedOfItsGoal)
 {
   EXPECT_EQ(seed_of(seeded_request()), std::optional<Seed>(7));
 }
 
-TEST(SeedOfRequest, IsNoneWhereRandomNumbersCannotBeSeeded)
+TEST(SeedOfRequest, IsNoneIfTheRequestCannotBeSeeded)
 {
   EXPECT_FALSE(seed_of(moveit_msgs::msg::MotionPlanRequest()));
   auto several = seeded_request();

@@ -20,7 +20,7 @@ def run(tmp_path, *words):
     )
 
 
-def test_every_word_is_the_programs_own(tmp_path):
+def test_output_is_only_the_programs(tmp_path):
     """Options, help, and what looks like an option of `ros2`."""
     for words in (
         ('measure', '-k', 'reach', '--', '--ldos-trials=3'),
@@ -35,7 +35,7 @@ def test_every_word_is_the_programs_own(tmp_path):
         assert done.returncode == 12
 
 
-def test_without_words_the_program_says_what_it_can_do(tmp_path):
+def test_program_without_arguments_prints_its_usage(tmp_path):
     """It gets none either."""
     done = run(tmp_path)
     assert (done.returncode, done.stdout) == (12, '|'), done.stderr

@@ -51,9 +51,9 @@ using nlohmann::json;
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
 constexpr std::int64_t ns_per_s = 1'000 * ns_per_ms;
-/// Time between two looks at what is awaited.
+/// Time between two checks of an awaited condition.
 constexpr std::int64_t look_period_ns = 10 * ns_per_ms;
-/// How long messages on their way are awaited.
+/// Time limit for messages in transit.
 constexpr std::int64_t drain_limit_ns = ns_per_s;
 
 void say(const json & report)
@@ -61,11 +61,11 @@ void say(const json & report)
   std::cout << report.dump() << '\n' << std::flush;
 }
 
-/// Lines of standard input, for which one can wait for a while.
+/// Lines of standard input, with a time limit for waiting.
 class Input
 {
 public:
-  /// The next line; nothing where none came in time.
+  /// The next line; nothing after the time limit.
   std::optional<std::string> next(std::int64_t deadline_ns)
   {
     while (true) {
@@ -82,7 +82,7 @@ public:
     }
   }
 
-  /// The next line, whenever it comes.
+  /// The next line, without a time limit.
   std::string next()
   {
     while (true) {
@@ -116,7 +116,7 @@ private:
   std::string text_;
 };
 
-/// Executors of all nodes, each on a thread of its own.
+/// Executors of all nodes, each on its own thread.
 class Executors
 {
 public:
@@ -183,8 +183,8 @@ void report_resources(std::int64_t mono_ns)
       {"rss_kb", used.rss_kb}, {"vsz_kb", used.vsz_kb}});
 }
 
-/// Sends from start to end, at which it looks a last time at what it uses; returns the line that
-/// ended it before its time.
+/// Sends from start to end, with a last reading of the resources; returns the line that
+/// ended it early.
 std::optional<std::string> send(
   const Nodes & nodes, Input & input, SampleFile & samples, std::int64_t sampling_ns)
 {

@@ -45,7 +45,7 @@ int main(int argc, char ** argv)
     file.exceptions(std::ios::failbit | std::ios::badbit);
     file.open(argv[1]);
     const auto plan = ldos_topology::decode_plan(nlohmann::json::parse(file));
-    // Signals end it at once: there is nothing to tidy up.
+    // Signals end it immediately, because there is nothing to clean up.
     rclcpp::init(1, argv, rclcpp::InitOptions(), rclcpp::SignalHandlerOptions::None);
     ldos_topology::run(plan);
     rclcpp::shutdown();

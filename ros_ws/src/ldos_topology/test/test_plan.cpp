@@ -42,7 +42,7 @@ nlohmann::json plan_of_one_node()
 
 }  // namespace
 
-TEST(Plan, HasWhatTheFileSays)
+TEST(Plan, HasTheContentOfTheFile)
 {
   const auto plan = ldos_topology::decode_plan(plan_of_one_node());
   EXPECT_TRUE(plan.intra_process);

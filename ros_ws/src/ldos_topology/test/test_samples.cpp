@@ -47,7 +47,7 @@ TEST(Samples, AreFiveIntegersEach)
   std::filesystem::remove(path);
 }
 
-TEST(Samples, KnowWhenTheLastCame)
+TEST(Samples, KnowWhenTheLastArrived)
 {
   SampleFile samples("/dev/null");
   EXPECT_TRUE(samples.has_all(1, 2, 0));

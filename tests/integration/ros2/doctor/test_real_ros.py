@@ -1,4 +1,4 @@
-"""The doctor beside real ROS 2 nodes, where ROS 2 is sourced."""
+"""The doctor with real ROS 2 nodes, if ROS 2 is sourced."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def node():
         process.kill()
 
 
-def test_a_node_that_is_killed_leaves_shared_memory_that_is_found_and_removed(node, tmp_path):
+def test_shared_memory_of_a_killed_node_is_found_and_removed(node, tmp_path):
     machine = Machine()
     held = set(find_stale_segments(machine))
     node.kill()
@@ -52,6 +52,6 @@ def test_a_node_is_a_stray(node):
     assert (node.pid, "ROS node") in [(process.pid, role) for process, role in find_strays(Machine())]
 
 
-def test_ros_as_it_is_here():
+def test_diagnosis_of_the_installed_ros():
     assert check_python(Machine()).status is Status.OK
     assert check_tracetools(Machine()).status is Status.OK

@@ -43,7 +43,7 @@ def mark(monkeypatch) -> str:
 
 
 def survivors(mark: str) -> dict[int, str]:
-    """What a test started and still runs: names by pid."""
+    """Processes of a test that still run: names by pid."""
     name, value = mark.split("=")
     found = {}
     for pid in set(pids_with({name: value})) - {os.getpid()}:

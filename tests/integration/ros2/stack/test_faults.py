@@ -1,4 +1,4 @@
-"""What goes wrong with the real stack: each fault is caused for real."""
+"""Faults of the real stack, each caused for real."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_launch_file_with_an_error(project, text, reason, leaves_nothing):
         assert "my last words" in output
 
 
-def test_a_ros_that_cannot_be_traced(project, tmp_path):
+def test_ros_without_tracing(project, tmp_path):
     """A prefix in front of the real one has a tracetools that was built without LTTng."""
     prefix = tmp_path / "untraced"
     index = prefix / "share/ament_index/resource_index/packages"
@@ -172,7 +172,7 @@ def test_a_ros_that_cannot_be_traced(project, tmp_path):
     assert "this ROS 2 was built without tracepoints" in output
 
 
-def test_two_stacks_at_once_do_not_meet(tmp_path, leaves_nothing):
+def test_simultaneous_stacks_do_not_discover_each_other(tmp_path, leaves_nothing):
     projects = []
     for name in ("one", "other"):
         (tmp_path / name).mkdir()

@@ -1,4 +1,4 @@
-"""Loads beside the real stack: floods on each middleware, a CPU limit, a second stack; and nothing left of them."""
+"""Loads on the real stack: floods on each middleware, a CPU limit, a second stack; they leave nothing behind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GUARDED = """
 import pytest
 
 @pytest.mark.msg_load
-def test_reach_beside_a_guarded_flood(panda_stack, dds_flood, guard, ldos_trials, ldos_gate):
+def test_reach_under_a_guarded_flood(panda_stack, dds_flood, guard, ldos_trials, ldos_gate):
     both = "/flood_publisher_1, /flood_publisher_2"
     with guard(deadline_ms=DEADLINE, silence_ms=10_000, publishers=both), dds_flood(publishers=2, rate_hz=500):
         ldos_gate.check(ldos_trials(panda_stack))
@@ -117,7 +117,7 @@ def test_reach_on_one_cpu(panda_stack, cpu_limit, ldos_trials, ldos_gate, found)
 
 
 @pytest.mark.skipif(len(our_cpus()) < 2, reason="there is one CPU here, so nothing to take away")
-def test_every_thread_of_the_stack_runs_on_one_cpu_and_gets_back_what_it_had(project, rmw, leaves_nothing):
+def test_every_thread_runs_on_one_cpu_and_is_restored(project, rmw, leaves_nothing):
     project.write("test_scenario.py", LIMITED)
     code, output = project.run(f"--ldos-rmw={rmw}", "--ldos-trials=2", "--ldos-warmup=0", "--ldos-success-rate=0")
     assert code == 0, output
@@ -141,7 +141,7 @@ from pytest_ldos.measure.load.protocol import RepeatedLoad
 
 
 @pytest.mark.baseline
-def test_reach_beside_a_neighbour(panda_stack, noisy_neighbour, ldos_trials, ldos_gate, neighbour_found):
+def test_reach_next_to_a_neighbour(panda_stack, noisy_neighbour, ldos_trials, ldos_gate, neighbour_found):
     with noisy_neighbour(stack="ros2") as neighbour:
         trials = ldos_trials(panda_stack)
     with open("neighbour.json", "w") as file:
@@ -150,7 +150,7 @@ def test_reach_beside_a_neighbour(panda_stack, noisy_neighbour, ldos_trials, ldo
 """
 
 
-def test_a_second_stack_of_ros_moves_beside_ours_on_another_domain(project, rmw, leaves_nothing):
+def test_second_ros_stack_moves_on_another_domain(project, rmw, leaves_nothing):
     project.write("test_scenario.py", NEIGHBOUR)
     few = ("--ldos-trials=1", "--ldos-warmup=0", "--ldos-success-rate=0", "--ldos-traces=all")
     code, output = project.run(f"--ldos-rmw={rmw}", *few)

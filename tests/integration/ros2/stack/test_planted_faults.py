@@ -46,7 +46,7 @@ def test_goals_fail_and_the_loop_is_slower(project, leaves_nothing):
             assert each.measurements["T2"].number is None
 
 
-def test_what_takes_the_cpus_makes_planning_slow(project, leaves_nothing):
+def test_cpu_thief_makes_planning_slow(project, leaves_nothing):
     """Not surely the control loop, which runs at a real-time priority where that is permitted."""
     project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + STEAL)
     _, output = project.run("-m", "baseline", "--ldos-trials=1", "--ldos-warmup=0")
@@ -54,7 +54,7 @@ def test_what_takes_the_cpus_makes_planning_slow(project, leaves_nothing):
     assert trial.measurements["T1"].number > 60.0, output
 
 
-def test_planning_takes_longer_by_what_was_planted(project, leaves_nothing):
+def test_planning_takes_longer_by_the_injected_delay(project, leaves_nothing):
     delay_ms = 40
     planted = f"\n[tool.ldos.stack.faults]\nplanning_delay_ms = {delay_ms}\n"
     project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + planted)
@@ -68,7 +68,7 @@ def test_planning_takes_longer_by_what_was_planted(project, leaves_nothing):
         assert each.segments_ns["planning"]["planning stage: planted delay"] > delay_ms * 1e6
 
 
-def test_a_late_callback_is_where_the_state_feedback_waits(project, leaves_nothing):
+def test_state_feedback_waits_for_a_late_callback(project, leaves_nothing):
     planted = "\n[tool.ldos.stack.faults]\ncallback_delay_ms = 4\n"
     project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + planted)
     _, output = project.run("-m", "baseline", "--ldos-trials=1", "--ldos-warmup=0")
@@ -77,7 +77,7 @@ def test_a_late_callback_is_where_the_state_feedback_waits(project, leaves_nothi
     assert run_ns > 4e6, output
 
 
-def test_what_would_take_a_change_of_a_node_is_refused(project, leaves_nothing):
+def test_faults_that_need_a_changed_node_are_refused(project, leaves_nothing):
     planted = "\n[tool.ldos.stack.faults]\ntransport_delay_ms = 5\n"
     project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + planted)
     code, output = project.run("-m", "baseline", "--ldos-trials=1")

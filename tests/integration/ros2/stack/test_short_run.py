@@ -15,7 +15,7 @@ from tests.integration.project import Project, make_project
 from tests.integration.ros2.stack.conftest import needs_gazebo, survivors
 
 
-def test_a_short_run_measures_everything_but_a_simulator(project, rmw, leaves_nothing):
+def test_short_run_measures_everything_except_a_simulator(project, rmw, leaves_nothing):
     code, output = project.run("-m", "baseline", f"--ldos-rmw={rmw}", "--ldos-trials=3", "--ldos-warmup=1")
     assert code == 0, output
     assert "(Panda, sim mock, MoveIt 2." in output
@@ -85,7 +85,7 @@ def ldos_stack_spec():
 
 
 @pytest.mark.parametrize("by", ["table", "fixture"])
-def test_a_robot_of_ones_own_is_measured_by_a_table_or_a_fixture(tmp_path, by, leaves_nothing):
+def test_user_robot_is_measured_by_a_table_or_a_fixture(tmp_path, by, leaves_nothing):
     folder = tmp_path / "cell"
     shutil.copytree(EXAMPLE, folder)
     project = Project(folder, {**make_project(tmp_path).environment, "LDOS_STACK": "ros2"})

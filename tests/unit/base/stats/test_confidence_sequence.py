@@ -12,15 +12,15 @@ TRIALS = 150
 
 def wrong_calls(test: BoundaryTest, probability: float, side: Side) -> float:
     """Exact probability that a side is ever chosen within the given number of independent trials."""
-    undecided, called = {0: 1.0}, 0.0
+    pending, called = {0: 1.0}, 0.0
     for trials in range(1, TRIALS + 1):
         then: dict[int, float] = {}
-        for hits, chance in undecided.items():
+        for hits, chance in pending.items():
             for step, share in ((1, probability), (0, 1 - probability)):
                 then[hits + step] = then.get(hits + step, 0.0) + chance * share
         decided = {hits for hits in then if test.log_evidence(hits, trials, side) >= -np.log(test.error)}
         called += sum(then[hits] for hits in decided)
-        undecided = {hits: chance for hits, chance in then.items() if hits not in decided}
+        pending = {hits: chance for hits, chance in then.items() if hits not in decided}
     return called
 
 

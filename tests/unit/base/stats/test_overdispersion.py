@@ -16,13 +16,13 @@ def wrong_calls(test: BoundaryTest, *, group: int, correlation: float, side: Sid
     """Exact probability that a side is chosen at the boundary, with a look after each start."""
     spread = 1 / correlation - 1
     chances = betabinom(group, test.boundary * spread, (1 - test.boundary) * spread).pmf(np.arange(group + 1))
-    undecided, called = np.array([1.0]), 0.0
+    pending, called = np.array([1.0]), 0.0
     for start in range(1, STARTS + 1):
-        undecided = np.convolve(undecided, chances)
+        pending = np.convolve(pending, chances)
         trials = start * group
         decided = [test.log_evidence(hits, trials, side) >= -np.log(test.error) for hits in range(trials + 1)]
-        called += undecided[decided].sum()
-        undecided[decided] = 0.0
+        called += pending[decided].sum()
+        pending[decided] = 0.0
     return float(called)
 
 
@@ -50,9 +50,9 @@ def test_exponent_is_the_inverse_overdispersion():
 def test_the_correlation_of_starts_is_estimated():
     rng = np.random.default_rng(1)
     alike = [(int(each), 8) for each in betabinom(8, 1.0, 1.0).rvs(200, random_state=rng)]
-    apart = [(int(each), 8) for each in rng.binomial(8, 0.5, 200)]
+    independent = [(int(each), 8) for each in rng.binomial(8, 0.5, 200)]
     assert estimate_correlation([alike]) == pytest.approx(1 / 3, abs=0.08)
-    assert estimate_correlation([apart]) == pytest.approx(0.0, abs=0.05)
+    assert estimate_correlation([independent]) == pytest.approx(0.0, abs=0.05)
 
 
 def test_differences_between_levels_are_no_correlation():

@@ -108,8 +108,8 @@ def test_holm_stops_at_the_first_that_fails():
 def test_test_without_rejection_does_not_affect_others():
     p_values, shares = {"a": 0.001, "b": 0.03}, {"a": 0.4, "b": 0.4}
     alone = step_down_of(p_values, shares, 0.05)
-    beside = step_down_of({**p_values, "c": 0.9}, {**shares, "c": 0.2}, 0.05)
-    assert {name: beside[name] for name in alone} == alone
+    with_it = step_down_of({**p_values, "c": 0.9}, {**shares, "c": 0.2}, 0.05)
+    assert {name: with_it[name] for name in alone} == alone
     assert alone["b"].alpha == pytest.approx(0.05 * 0.4 / 0.6)
 
 

@@ -98,10 +98,10 @@ def test_a_revision_is_built_from_its_own_sources_over_the_same_underlay(project
         assert version.installation.environment["AMENT_PREFIX_PATH"].endswith(str(project.underlay))
     assert f"building {base.name}: package 1 of 2, arm_bringup" in project.announced
     assert f"building {base.name}: package 2 of 2, arm_planner" in project.announced
-    assert not list(project.store.rglob("build-*")), "the files of a build take room, and nobody needs them"
+    assert not list(project.store.rglob("build-*")), "the files of a build take space and are not needed"
 
 
-def test_head_of_a_revision_is_built_from_it_whatever_is_checked_out(project):
+def test_head_of_a_revision_is_built_from_it_not_the_checkout(project):
     old = project.commit()
     add_package(project.workspace, "arm_planner", value=2)
     new = project.commit()
@@ -148,7 +148,7 @@ def test_head_with_changes_is_built_as_it_is_and_without_them_from_its_commit(pr
 
 
 @pytest.mark.acceptance
-def test_a_checkout_elsewhere_is_built_as_it_is(project, tmp_path):
+def test_checkout_in_another_folder_is_built_unchanged(project, tmp_path):
     project.commit()
     other = tmp_path / "other"
     project.repository.git("worktree", "add", "--quiet", str(other))
@@ -282,7 +282,7 @@ def test_a_launch_file_named_by_its_path_is_the_versions_own(project):
     assert "has no launch file cell.launch.py" in refused(project, "HEAD~2", launch_file=str(file))
 
 
-def test_files_beside_launch_file_are_not_built(project):
+def test_files_next_to_the_launch_file_are_not_built(project):
     shutil.rmtree(project.workspace)
     file = project.path / "cell.launch.py"
     file.write_text("old")
@@ -360,7 +360,7 @@ def test_projects_own_install_is_no_underlay(project, monkeypatch):
 
 
 @pytest.mark.acceptance
-def test_an_install_of_the_workspace_elsewhere_is_no_underlay_either(project, tmp_path, monkeypatch):
+def test_workspaces_install_in_another_folder_is_no_underlay(project, tmp_path, monkeypatch):
     """Packages that the base lacks must not be found in it."""
     project.commit()
     elsewhere = tmp_path / "elsewhere"

@@ -11,7 +11,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.base.files import find_carried
 from pytest_ldos.campaign.versions import build as our_packages
-from pytest_ldos.campaign.versions.build import USUAL, build_packages, needed_by
+from pytest_ldos.campaign.versions.build import build_packages, needed_by
 from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StimulusKind
@@ -29,12 +29,12 @@ def workspace(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + COLCON)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(add_packages(tmp_path / "underlay", ["rclcpp", "ldos_guard"])))
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(add_packages(tmp_path / "underlay", ["rclcpp", "ldos_topology"])))
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
     folder = tmp_path / "ros_ws"
     add_package(folder, "ldos_tracepoints")
     add_package(folder, "ldos_goal_client", depends="ldos_tracepoints")
-    add_package(folder, "ldos_guard")
+    add_package(folder, "ldos_topology")
     add_package(folder, "ldos_latency")
     monkeypatch.setattr(our_packages, "find_carried", lambda name: folder)
     return folder
@@ -43,11 +43,11 @@ def workspace(tmp_path, monkeypatch):
 @pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
 def test_missing_packages_are_built_once_with_dependencies(workspace, tmp_path):
     announced: list[str] = []
-    script = build_packages(["ldos_goal_client", "ldos_guard"], announce=announced.append)
+    script = build_packages(["ldos_goal_client", "ldos_topology"], announce=announced.append)
     assert script is not None
     assert script.is_relative_to(tmp_path / "cache/pytest-ldos")
     installed = {each.name for each in script.parent.iterdir() if each.is_dir() and each.name.startswith("ldos_")}
-    assert installed == {"ldos_goal_client", "ldos_tracepoints"}, "neither what is sourced, nor what nobody asked for"
+    assert installed == {"ldos_goal_client", "ldos_tracepoints"}, "neither sourced nor unrequested packages"
     assert any("package 2 of 2, ldos_goal_client" in each for each in announced)
     again = len(announced)
     assert build_packages(["ldos_goal_client"], announce=announced.append) == script
@@ -76,8 +76,8 @@ def test_failed_package_is_named(workspace):
 
 
 def test_sourced_packages_are_not_built(workspace):
-    assert build_packages(["ldos_guard"], announce=str) is None
-    done = run_ldos("ros-packages", "ldos_guard")
+    assert build_packages(["ldos_topology"], announce=str) is None
+    done = run_ldos("ros-packages", "ldos_topology")
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -92,15 +92,15 @@ def test_packages_of_the_projects_workspace_are_built_with_it(workspace, tmp_pat
 
 
 def test_unknown_package_is_refused(workspace):
-    with pytest.raises(ConfigurationError, match="unknown ROS package of pytest-ldos 'ldos_gard'") as error:
-        build_packages(["ldos_gard"], announce=str)
-    assert "ldos_guard" in error.value.remedy
+    with pytest.raises(ConfigurationError, match="unknown ROS package of pytest-ldos 'ldos_topolgy'") as error:
+        build_packages(["ldos_topolgy"], announce=str)
+    assert "ldos_topology" in error.value.remedy
 
 
 def test_missing_ros_is_reported(workspace, monkeypatch):
     monkeypatch.delenv("AMENT_PREFIX_PATH")
     with pytest.raises(ConfigurationError, match="no ROS 2 is sourced"):
-        build_packages(["ldos_guard"], announce=str)
+        build_packages(["ldos_topology"], announce=str)
 
 
 def test_installation_contains_the_packages():
@@ -111,9 +111,9 @@ def test_installation_contains_the_packages():
 
 def test_needed_packages_follow_from_the_settings():
     own = Ros2Spec(launch_file="cell_bringup/cell.launch.py")
-    arm = ("ldos_goal_client", "ldos_control_probe", *USUAL)
+    arm = ("ldos_goal_client", "ldos_control_probe")
     assert needed_by(StackSpec(ros2=own)) == arm
-    assert needed_by(StackSpec(ros2=dataclasses.replace(own, controllers=()), stimulus=StimulusKind.WINDOW)) == USUAL
+    assert needed_by(StackSpec(ros2=dataclasses.replace(own, controllers=()), stimulus=StimulusKind.WINDOW)) == ()
     seeded = needed_by(StackSpec(ros2=dataclasses.replace(own, seeded_planner=True)))
     assert seeded == (*arm, "ldos_planner")
     assert needed_by(StackSpec()) == (*seeded, "ldos_bringup", "ldos_panda_config")

@@ -27,7 +27,7 @@ def elsewhere():
     return noisy_set(2, fingerprint=dataclasses.replace(FINGERPRINT, cpu_model="Another CPU"))
 
 
-def test_nothing_recorded_yet(stores):
+def test_no_baseline_yet(stores):
     assert find_baseline(stores, noisy_set(1)) == NoBaseline()
 
 
@@ -39,13 +39,13 @@ def test_a_saved_baseline_is_found_with_its_raw_trials(stores):
     assert find_baseline(stores, noisy_set(2)) == Found(base, file)
 
 
-def test_the_repository_comes_before_the_machine(stores):
+def test_repository_baseline_has_precedence_over_the_machines(stores):
     stores.save(noisy_set(1), to_repository=False)
     mine = stores.save(noisy_set(2), to_repository=True)
     assert find_baseline(stores, noisy_set(3)).file == mine
 
 
-def test_an_update_goes_where_the_baseline_is(stores):
+def test_update_replaces_the_baseline_in_its_place(stores):
     assert stores.update(noisy_set(1)).is_relative_to(stores.local)
     stores.save(noisy_set(2), to_repository=True)
     assert stores.update(noisy_set(3)).is_relative_to(stores.repository)
@@ -68,16 +68,16 @@ def test_a_file_copied_from_another_host_class_is_not_comparable(stores, elsewhe
     assert isinstance(find_baseline(stores, own), NotComparable)
 
 
-def beside(trials, *loads):
+def under(trials, *loads):
     proofs = tuple({"kind": load.KIND, "shortfall": "", "summary": load.KIND} for load in loads)
     return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, loads=loads), loads=proofs)
 
 
 def test_other_loads_are_not_comparable_and_differences_are_named(stores):
-    stores.save(beside(noisy_set(1), DdsFloodSpec(rate_hz=1000)), to_repository=False)
-    same = find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=1000)))
+    stores.save(under(noisy_set(1), DdsFloodSpec(rate_hz=1000)), to_repository=False)
+    same = find_baseline(stores, under(noisy_set(2), DdsFloodSpec(rate_hz=1000)))
     assert isinstance(same, Found)
-    other = find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=2000), CpuLimitSpec()))
+    other = find_baseline(stores, under(noisy_set(2), DdsFloodSpec(rate_hz=2000), CpuLimitSpec()))
     assert isinstance(other, NotComparable)
     assert "dds_flood.rate_hz is 2000 here, 1000 there" in describe_reason(other.reason)
     assert "cpu_limit only here" in describe_reason(other.reason)
@@ -85,7 +85,7 @@ def test_other_loads_are_not_comparable_and_differences_are_named(stores):
     assert other.is_ours, "what was recorded stays until somebody wants it replaced"
 
 
-def test_a_damaged_file_is_unreadable_and_not_missing(stores):
+def test_damaged_baseline_is_unreadable_not_missing(stores):
     file = stores.save(noisy_set(1), to_repository=True)
     file.write_text(file.read_text()[:500])
     found = find_baseline(stores, noisy_set(2))
@@ -93,7 +93,7 @@ def test_a_damaged_file_is_unreadable_and_not_missing(stores):
     assert str(file) in found.reason
 
 
-def test_versions_never_keep_runs_from_being_compared(stores):
+def test_runs_of_any_versions_are_comparable(stores):
     stores.save(noisy_set(1), to_repository=False)
     upgraded = dataclasses.replace(FINGERPRINT, kernel="9.9", versions={"mujoco": "9.9"}, hostname="other")
     assert isinstance(find_baseline(stores, noisy_set(2, fingerprint=upgraded)), Found)
@@ -120,19 +120,19 @@ def test_promotion_copies_into_the_repository(stores):
 
 
 def test_programs_of_the_machine_are_not_promoted(stores):
-    beside = Interference(seconds=2.0, cpus=2, others_s=1.0, programs={"secret-project": 1.0})
+    under = Interference(seconds=2.0, cpus=2, others_s=1.0, programs={"secret-project": 1.0})
     trials = noisy_set(1)
-    first = replace(trials.motions[0], interference=beside)
+    first = replace(trials.motions[0], interference=under)
     stores.save(
-        replace(trials, trials=(first, *trials.trials[1:]), surroundings=beside, repeated=(first,)), to_repository=False
+        replace(trials, trials=(first, *trials.trials[1:]), surroundings=under, repeated=(first,)), to_repository=False
     )
     promoted = stores.promote(*stores.all())
     assert "secret-project" not in promoted.read_text()
-    assert read_trials(promoted).motions[0].interference == replace(beside, programs={})
+    assert read_trials(promoted).motions[0].interference == replace(under, programs={})
 
 
 @pytest.mark.parametrize("name", ["..", "../../up", "/etc/passwd", ".hidden", "", "a/../../../b", "a\0b"])
-def test_names_cannot_lead_out_of_a_store(tmp_path, name):
+def test_names_cannot_leave_the_store(tmp_path, name):
     store = tmp_path / "store"
     for key in (BaselineKey(name, "host", "s"), BaselineKey("s", name, "s"), BaselineKey("s", "host", name)):
         for file in (key.file(store), key.file(store, pinned=True), key.calibration_file(store)):
@@ -141,7 +141,7 @@ def test_names_cannot_lead_out_of_a_store(tmp_path, name):
             assert not any(part.startswith(".") for part in within)
 
 
-def test_the_baseline_of_a_name_like_a_path_is_found_where_it_is_saved(stores):
+def test_baseline_with_a_name_like_a_path_is_found_again(stores):
     trials = noisy_set(1, stack_kind="../up", name="[a]/b")
     file = stores.save(trials, to_repository=False)
     assert file.is_relative_to(stores.local)

@@ -51,11 +51,11 @@ def test_text_and_back(metrics):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "here.json is not JSON"),
-        ("[" * 100_000, "here.json is not JSON"),
-        ("1" * 5000, "here.json is not JSON"),
-        ("[1]", "is not a calibration"),
-        ('{"kind": "pytest-ldos trials"}', "is not a calibration"),
+        ("{", "here.json is no JSON"),
+        ("[" * 100_000, "here.json is no JSON"),
+        ("1" * 5000, "here.json is no JSON"),
+        ("[1]", "holds no pytest-ldos calibration"),
+        ('{"kind": "pytest-ldos trials"}', "holds no pytest-ldos calibration"),
     ],
 )
 def test_file_that_is_not_a_calibration_is_refused(text, message):
@@ -64,7 +64,7 @@ def test_file_that_is_not_a_calibration_is_refused(text, message):
 
 
 def test_another_schema_version_is_refused():
-    with pytest.raises(RecordUnreadable, match=r"schema version 99, this is .* version 1\n.*calibrate again"):
+    with pytest.raises(RecordUnreadable, match=r"schema version 99, this version .* reads 1\n.*calibrate again"):
         decode_with(schema=SCHEMA_VERSION + 98)
 
 
@@ -99,7 +99,7 @@ def test_calibration_is_stored_next_to_the_baseline(stores):
     assert [each.file for each in stores.all()] == [baseline]
 
 
-def test_the_repositorys_comes_first_and_is_updated(stores):
+def test_repository_calibration_has_precedence_and_is_updated(stores):
     first = save_calibration(stores, MADE, to_repository=True)
     again = save_calibration(stores, dataclasses.replace(MADE, starts=9))
     assert first == again
@@ -107,7 +107,7 @@ def test_the_repositorys_comes_first_and_is_updated(stores):
     assert find_calibration(stores, noisy_set(1)).calibration.starts == 9
 
 
-def test_there_is_none(stores):
+def test_missing_calibration(stores):
     assert find_calibration(stores, noisy_set(1)) == Uncalibrated()
 
 
@@ -120,7 +120,7 @@ def test_calibration_of_another_host_is_reported_and_not_used(stores):
     assert "ldos calibrate --scenario baseline" in describe_other_calibration(found.other)
 
 
-def test_another_hosts_of_a_scenario_with_a_name_like_a_pattern(stores):
+def test_other_hosts_calibration_of_a_scenario_named_like_a_pattern(stores):
     save_calibration(stores, dataclasses.replace(MADE, scenario="[a]/b"))
     other = noisy_set(1, name="[a]/b", fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
     assert "a calibration of host class test-cpu_4-cores" in describe_other_calibration(
@@ -128,7 +128,7 @@ def test_another_hosts_of_a_scenario_with_a_name_like_a_pattern(stores):
     )
 
 
-def test_one_that_was_put_at_another_hosts_place(stores):
+def test_calibration_moved_to_another_hosts_place(stores):
     file = save_calibration(stores, MADE)
     other = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
     place = Path(str(file).replace("4-cores", "64-cores"))
@@ -139,13 +139,13 @@ def test_one_that_was_put_at_another_hosts_place(stores):
     assert "test-cpu_4-cores" in describe_other_calibration(found.other)
 
 
-def test_another_scenarios_is_not_used(stores):
+def test_another_scenarios_calibration_is_not_used(stores):
     save_calibration(stores, MADE)
     assert find_calibration(stores, noisy_set(1, name="cpu_load")) == Uncalibrated()
 
 
 @pytest.mark.parametrize("text", ["{", '{"kind": "pytest-ldos calibration", "schema": 7}'])
-def test_one_that_cannot_be_read(stores, text):
+def test_unreadable_calibration(stores, text):
     save_calibration(stores, MADE).write_text(text)
     found = find_calibration(stores, noisy_set(1))
     assert isinstance(found, UnreadableCalibration)

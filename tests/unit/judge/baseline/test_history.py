@@ -32,7 +32,7 @@ def rows_of(trials, **changes):
     return build_rows(trials, **{"run": "r", "branch": "main", "verdict": "passed", **changes})
 
 
-def test_watched_trials_are_no_points_of_a_history():
+def test_watched_trials_are_not_added_to_a_history():
     assert not build_rows(run_of(1), run="r", branch="", verdict="passed").is_empty()
     assert build_rows(run_of(1, watched="perf at 99 Hz"), run="r", branch="", verdict="passed").is_empty()
 
@@ -102,7 +102,7 @@ def test_identity_does_not_depend_on_the_file(history):
 
 
 @pytest.mark.parametrize("version", Version)
-def test_the_caller_says_which_version_it_was(version):
+def test_caller_names_the_version(version):
     trials = run_of(0, n=2, session="s")
     assert set(rows_of(trials, version=version)["version"]) == {version.value}
 
@@ -187,7 +187,7 @@ def test_files_are_merged(history, monkeypatch):
     assert not history.append(rows_of(run_of(0)))
 
 
-def test_merging_that_is_killed_counts_nothing_twice(history, monkeypatch):
+def test_interrupted_merge_counts_nothing_twice(history, monkeypatch):
     """Killed after the merged file is there and before the others are gone."""
     monkeypatch.setattr(store, "_MERGE_FROM", 3)
     assert adding(history, 0, 3, merge_from=3, die_at="unlink").wait(60) == -signal.SIGKILL
@@ -198,7 +198,7 @@ def test_merging_that_is_killed_counts_nothing_twice(history, monkeypatch):
     assert len(history.read().table) == 4 * len(METRICS)
 
 
-def test_a_run_that_is_killed_while_it_writes_leaves_nothing_that_is_read(history):
+def test_run_killed_while_writing_leaves_no_readable_file(history):
     add_run(history, 0, n=1)
     assert adding(history, 1, 2, die_at="replace").wait(60) == -signal.SIGKILL
     assert len(sets_in(history)) == 1
@@ -207,7 +207,7 @@ def test_a_run_that_is_killed_while_it_writes_leaves_nothing_that_is_read(histor
     assert len(sets_in(history)) == 2
 
 
-def test_a_write_that_fails_leaves_nothing(history, monkeypatch):
+def test_failed_write_leaves_nothing(history, monkeypatch):
     add_run(history, 0)
 
     def full(*_):
@@ -219,7 +219,7 @@ def test_a_write_that_fails_leaves_nothing(history, monkeypatch):
     assert [path.name for path in history.directory.rglob(".*.parquet*")] == []
 
 
-def test_files_that_vanish_while_they_are_read_are_looked_for_again(history, monkeypatch):
+def test_files_removed_while_reading_are_searched_again(history, monkeypatch):
     add_run(history, 0)
     real, calls = store.read_rows, []
 
@@ -233,7 +233,7 @@ def test_files_that_vanish_while_they_are_read_are_looked_for_again(history, mon
     assert len(history.read().table) == 6 * len(METRICS)
 
 
-def test_files_that_are_merged_meanwhile_do_not_make_a_history_unwritable(history, monkeypatch):
+def test_concurrent_merge_does_not_make_a_history_unwritable(history, monkeypatch):
     add_run(history, 0)
     add_run(history, 1)
     real, looked = store.inspect_file, []
@@ -273,7 +273,7 @@ def test_a_damaged_file_is_named_and_the_others_are_read(history, damage):
     assert path.read_bytes() == broken[damage]
 
 
-def test_damaged_files_are_not_merged_away(history, monkeypatch):
+def test_damaged_files_are_kept_by_a_merge(history, monkeypatch):
     monkeypatch.setattr(store, "_MERGE_FROM", 3)
     add_run(history, 0)
     (path,) = history.directory.rglob("*.parquet")
@@ -336,6 +336,6 @@ def test_a_directory_that_cannot_be_written(tmp_path, monkeypatch, place):
     assert "LDOS_HISTORY" in caught.value.remedy
 
 
-def test_trying_leaves_nothing(history):
+def test_write_check_leaves_nothing(history):
     history.require_writable()
     assert list(history.directory.iterdir()) == []

@@ -22,7 +22,7 @@ def test_a_branch(repository, monkeypatch):
     assert branch_of(repository.path) == "main"
 
 
-def test_a_commit_that_ci_checked_out(repository, monkeypatch):
+def test_commit_checked_out_by_ci(repository, monkeypatch):
     repository.git("checkout", "--quiet", "--detach")
     assert not branch_of(repository.path)
     monkeypatch.setenv("GITHUB_REF_NAME", "of-ci")
@@ -33,7 +33,7 @@ def test_no_checkout(tmp_path):
     assert not branch_of(tmp_path)
 
 
-def test_the_checkout_of_a_git_hook_stays_out(repository, monkeypatch, tmp_path):
+def test_checkout_of_a_git_hook_is_ignored(repository, monkeypatch, tmp_path):
     other = Repository.create(tmp_path / "other")
     other.commit(code_py="other")
     other.git("checkout", "--quiet", "-b", "theirs")

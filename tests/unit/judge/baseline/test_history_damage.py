@@ -19,7 +19,7 @@ def history(tmp_path) -> HistoryStore:
     return HistoryStore(tmp_path / "history")
 
 
-def test_every_changed_bit_is_noticed_or_changes_nothing(history):
+def test_every_flipped_bit_is_detected_or_harmless(history):
     """Polars aborts the process on some of them, panics on others, and reads other numbers on most."""
     add_run(history, 0)
     add_run(history, 1)

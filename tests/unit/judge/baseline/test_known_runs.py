@@ -66,7 +66,7 @@ def test_without_other_runs_nothing_is_known(tmp_path):
     assert (known.of_baseline, known.observed, dict(known.between)) == (1, 0, {})
 
 
-def test_a_baseline_is_the_newest_runs_and_old_files_go(tmp_path):
+def test_baseline_has_the_newest_runs_and_old_files_are_deleted(tmp_path):
     for number in range(MOST_RUNS + 5):
         keep_run(tmp_path / "baselines", run_of(number))
     assert len([*tmp_path.rglob("known/**/*.json")]) == MOST_RUNS
@@ -84,7 +84,7 @@ def test_unsuitable_runs_are_not_kept(tmp_path, changes):
     assert not [*tmp_path.rglob("*.json")]
 
 
-def test_changes_that_make_another_stack():
+def test_changes_to_the_stack_are_recognised():
     plain = run_of(1)
     assert stack_of(plain) == stack_of(run_of(2)) == stack_of(dataclasses.replace(plain, commit="another"))
     slower = dataclasses.replace(
@@ -124,7 +124,7 @@ def under(others_s, run):
 
 
 @pytest.mark.parametrize(("others_s", "of_baseline", "observed"), [(0.1, 3, 3), (12.0, 2, 2)])
-def test_only_runs_as_disturbed_as_the_head_are_known(tmp_path, others_s, of_baseline, observed):
+def test_only_runs_with_similar_disturbance_are_known(tmp_path, others_s, of_baseline, observed):
     """Runs under a foreign load vary by more: with them, a regression in a calm run would pass."""
     baseline = under(0.1, run_of(0))
     calm = [under(0.1, run_of(each)) for each in (1, 2)]
@@ -147,6 +147,6 @@ def test_unreadable_file_is_not_a_known_run(tmp_path):
     assert with_known_runs(tmp_path / "baselines", baseline, run_of(9))[1].of_baseline == 1
 
 
-def test_one_question_twice_counts_once(tmp_path):
+def test_repeated_question_counts_once(tmp_path):
     keep_run(tmp_path / "baselines", noisy_set(1))
     assert with_known_runs(tmp_path / "baselines", noisy_set(2), noisy_set(3))[1].observed in {0, 2}

@@ -50,7 +50,7 @@ def of(fingerprint, seed, **changes):
     return dataclasses.replace(trials, trials=tuple(own))
 
 
-def test_a_machine_finds_what_another_of_its_class_recorded(stores):
+def test_baseline_of_the_same_host_class_is_found(stores):
     file = stores.save(of(ONE, 1), to_repository=True)
     found = find_baseline(stores, of(TWO, 2))
     assert isinstance(found, Found)
@@ -58,7 +58,7 @@ def test_a_machine_finds_what_another_of_its_class_recorded(stores):
     assert found.trials.fingerprint.hostname == "lab-1"
 
 
-def test_a_machine_finds_the_calibration_of_another_of_its_class(stores):
+def test_calibration_of_the_same_host_class_is_found(stores):
     save_calibration(stores, calibration_of({}, fingerprint=ONE), to_repository=True)
     assert isinstance(find_calibration(stores, of(TWO, 2)), Calibrated)
     assert isinstance(find_calibration(stores, of(ELSEWHERE, 2)), Uncalibrated)
@@ -75,7 +75,7 @@ def test_a_machine_finds_the_calibration_of_another_of_its_class(stores):
         {"rmw": "fastdds"},
     ],
 )
-def test_each_property_of_a_class_separates_baselines(stores, change):
+def test_each_property_of_a_host_class_separates_baselines(stores, change):
     """Also on one machine with other settings."""
     stores.save(of(ONE, 1), to_repository=True)
     found = find_baseline(stores, of(dataclasses.replace(ONE, **change), 2))
@@ -83,7 +83,7 @@ def test_each_property_of_a_class_separates_baselines(stores, change):
     assert ONE.host_class in describe_reason(found.reason)
 
 
-def test_the_report_says_which_machine_recorded_the_base(stores):
+def test_report_names_the_machine_of_the_base(stores):
     document = compose([section_of(of(TWO, 2), of(ONE, 1))])
     for text in (render(document, width=160, color=False), render_markdown(document)):
         assert "environment differs: machine lab-1 → lab-2, mujoco 3.2 → 3.3, kernel 6.1 → 6.8" in text
@@ -111,7 +111,7 @@ def test_proofs_of_loads_stay_with_their_starts():
     assert [each.block for each in merged.trials] == [*(n // 5 for n in range(20)), *(5 + n // 5 for n in range(20))]
 
 
-def test_a_merged_baseline_knows_how_much_machines_differ():
+def test_merged_baseline_has_the_variance_between_machines():
     """The second machine is 40 % slower: a change against the first alone, within the noise of both."""
     slower = {"T1": 1.4, "T2": 1.4, "T4": 1.4}
     one, two = of(ONE, 1, cv=0.01), of(TWO, 2, cv=0.01, factors=slower)

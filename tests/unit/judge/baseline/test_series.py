@@ -26,7 +26,7 @@ def series(history, metric="T1"):
     return build_series(history.read(metrics=[metric]).table)
 
 
-def test_one_run_a_point(history):
+def test_each_run_is_a_point(history):
     fill(history.directory, [{"T1": 1.0}, {"T1": 2.0}])
     (found,) = series(history)
     assert [run.commit for run in found.runs] == [commit_of(0), commit_of(1)]
@@ -75,7 +75,7 @@ def test_invalid_values_do_not_count(history):
     assert found.runs[0].count == 5
 
 
-def test_runs_that_were_not_measured_well_do_not_count(history):
+def test_invalid_runs_do_not_count(history):
     """Histories of earlier versions have them."""
     history.append(rows_of(run_of(0)))
     history.append(rows_of(run_of(1)).with_columns(verdict=pl.lit("invalid")))
@@ -128,12 +128,12 @@ def test_last_runs_and_pinned_runs_are_kept(history):
     assert [run.commit for run in found.runs] == [commit_of(0), commit_of(3), commit_of(4)]
 
 
-def test_nothing_measured_is_no_series(history):
+def test_nothing_measured_gives_no_series(history):
     add_run(history, 0, n=4, failures=4)
     assert series(history, "T4") == []
 
 
-def test_planned_durations_explain_trials_not_versions(history):
+def test_planned_durations_are_a_covariate_within_versions(history):
     """T4 follows the plan; the second version plans longer, which is its own doing."""
     rng = np.random.default_rng(2)
     for number, longer in enumerate([1.0, 1.2]):

@@ -58,13 +58,13 @@ def test_runs_with_uncommitted_changes_or_outside_of_git_stand_alone():
     assert any("outside of git" in note for note in trend.notes)
 
 
-def test_few_runs_say_so():
+def test_few_runs_are_noted():
     trend = build_trend(series_of([2.0, 2.0, 2.0]))
     assert any("fewer than five runs" in note for note in trend.notes)
     assert trend.run_deviation is None
 
 
-def test_enough_runs_that_agree_are_not_few():
+def test_enough_similar_runs_are_not_noted():
     trend = build_trend(series_of([2.0] * 6))
     assert not any("fewer than five runs" in note for note in trend.notes)
     assert trend.run_deviation == 0
@@ -90,7 +90,7 @@ def test_bad_runs_do_not_enter_the_rolling_anchor(verdict):
 
 
 @pytest.mark.parametrize("verdict", ["passed", "improved", "inconclusive", "no_baseline", "unjudged"])
-def test_other_runs_do(verdict):
+def test_accepted_runs_enter_the_rolling_anchor(verdict):
     locations = np.concatenate([np.full(10, 1.0), np.full(5, 2.0)])
     trend = build_trend(series_of(locations, verdicts=dict.fromkeys(range(10, 15), verdict)), window=5)
     assert trend.rolling == pytest.approx(math.exp(2.0))
@@ -125,7 +125,16 @@ def test_pins_on_disk(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "x", "schema": 1}', "\x00"])
 def test_a_damaged_pin(tmp_path, text):
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(RecordUnreadable, match="is damaged"):
+    with pytest.raises(RecordUnreadable, match=r"is no JSON|holds no pytest-ldos history pin") as refused:
+        read_pin(tmp_path)
+    assert "pin again" in refused.value.remedy
+
+
+def test_a_pin_that_lacks_a_field(tmp_path):
+    write_pin(tmp_path, Pin("abc", "", "abc"))
+    file = tmp_path / FILE
+    file.write_text(file.read_text().replace('"commit"', '"comit"'))
+    with pytest.raises(RecordUnreadable, match=r"is damaged .*commit"):
         read_pin(tmp_path)
 
 
@@ -198,7 +207,7 @@ def test_creep_restarts_at_a_pin():
     assert "pin" not in trend.commits[-1].creeps
 
 
-def test_noise_hardly_ever_creeps():
+def test_noise_is_rarely_reported_as_creep():
     """Fifty unchanged series of 60 runs that differ by about the floor."""
     flagged = sum(bool(creeping(build_trend(series_of(noise(seed, 60, 0.04))))) for seed in range(50))
     assert flagged <= 2

@@ -34,7 +34,7 @@ def test_completely_separated_samples(trials, run_sd, run_df):
 
 
 def unknown_set(seed, **changes):
-    """Of a kind of stack that the record of unchanged runs does not have."""
+    """Trials of a kind of stack that the record of unchanged runs does not have."""
     return noisy_set(seed, n=30, stack_kind="of nobody", **changes)
 
 

@@ -86,7 +86,7 @@ def on_a_cpu(trials, *, slowness, seed):
     return dataclasses.replace(trials, trials=tuple(changed))
 
 
-def test_a_floor_is_an_effect_that_matters_however_much_trials_vary():
+def test_floor_is_a_relevant_effect_for_any_spread():
     """Enough trials detect 19 % although single ones vary by 20 %."""
     noise = {"T1": 0.2}
     head = noisy_set(1, n=200, cv=noise, factors={"T1": 1.19}, session="one", **UNKNOWN)
@@ -99,11 +99,11 @@ def test_a_floor_is_an_effect_that_matters_however_much_trials_vary():
 
 def test_floor_is_the_spread_if_run_variation_is_unknown():
     noise = {"T1": 0.2}
-    apart, known = (
+    unknown, known = (
         compare(*(noisy_set(seed, n=50, cv=noise, stack_kind=kind) for seed in (1, 2))).comparison("T1")
         for kind in ("of nobody", "embedded")
     )
-    assert apart.floor == pytest.approx(0.22, abs=0.05)
+    assert unknown.floor == pytest.approx(0.22, abs=0.05)
     assert known.floor == 0.05
 
 
@@ -120,7 +120,7 @@ def test_slow_cpu_is_not_a_slow_planner():
 
 
 @pytest.mark.parametrize("metric", ["T1", "T2x", "T3", "T5"])
-def test_a_metric_that_got_worse_is_named(metric):
+def test_worse_metric_is_named(metric):
     result = compare(
         *(noisy_set(seed, factors=made, session="one", **UNKNOWN) for seed, made in ((1, {metric: 1.5}), (2, {})))
     )
@@ -139,7 +139,7 @@ def test_improved_metric_is_not_a_failure():
     assert not is_failure(result.verdict, strict=True)
 
 
-def test_an_effect_below_the_floor_is_not_reported_however_certain():
+def test_effect_below_the_floor_is_never_reported():
     head = noisy_set(1, n=30, factors={"T1": 1.048}, cv=0.002, session="one", **UNKNOWN)
     base = noisy_set(2, n=30, cv=0.002, session="one", **UNKNOWN)
     result = compare(head, base)
@@ -148,7 +148,7 @@ def test_an_effect_below_the_floor_is_not_reported_however_certain():
     assert compare(head, base, Policy(floors={"T1": 0.01})).comparison("T1").verdict is Verdict.REGRESSED
 
 
-def test_noise_that_hides_everything_is_not_judged_and_not_passed():
+def test_metric_hidden_by_noise_is_neither_judged_nor_passed():
     result = compare(noisy_set(1, cv={"T1": 0.8}), noisy_set(2, cv={"T1": 0.8}))
     assert result.comparison("T1").verdict is Verdict.NOT_JUDGED
     assert result.comparison("T1").mde > METRICS["T1"].largest_tolerable_mde
@@ -199,7 +199,7 @@ def test_certain_regression_of_unjudged_metric_is_reported():
     assert compare(head, base).verdict is Verdict.REGRESSED
 
 
-def test_where_runs_may_differ_no_number_of_trials_is_enough():
+def test_variation_between_runs_cannot_be_offset_by_trials():
     """More trials give no evidence of other times: the advice is to interleave."""
     sets = [noisy_set(seed, n=20, cv={"T1": 0.5}) for seed in (1, 2)]
     reasons = compare(*sets, Policy(floors={"T1": 0.05})).reasons
@@ -223,7 +223,7 @@ def test_suggested_number_of_trials_is_enough():
 
 
 @pytest.mark.parametrize(("trial_sd", "expected"), [(0.04, Verdict.INCONCLUSIVE), (0.5, Verdict.NOT_JUDGED)])
-def test_a_disturbed_run_of_a_host_that_can_judge_is_inconclusive(trial_sd, expected):
+def test_disturbed_run_of_a_suitable_host_is_inconclusive(trial_sd, expected):
     """The calibration, not this run alone, says what the host can judge."""
     known = MetricNoise(trial_sd=trial_sd, start_sd=0.01, start_df=9, run_sd=0.01, run_df=9, floor=0.05)
     policy = Policy(calibrations={"baseline": calibration_of({"T1": known})})
@@ -256,7 +256,7 @@ def may_have(trials, most):
     return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, max_trials=most))
 
 
-def test_a_base_with_few_trials_is_enough_where_head_may_have_many():
+def test_few_trials_of_the_base_suffice_with_many_of_head():
     result = compare(may_have(noisy_set(1, n=4), 100), noisy_set(2, n=5))
     assert result.base_needs == 0
     assert result.more_trials_because
@@ -271,7 +271,7 @@ def test_interleaved_base_is_never_recorded_again():
     assert not any(isinstance(each, why.TooFewInBaseline) for each in result.reasons)
 
 
-def test_too_few_trials_of_head_are_not_the_bases_fault():
+def test_too_few_trials_of_head_are_not_attributed_to_the_base():
     result = compare(noisy_set(1, n=2), noisy_set(2, n=20))
     assert result.base_needs == 0
     assert isinstance(result.reasons[0], why.TooFewTrials)
@@ -295,7 +295,7 @@ def planned(seed, *, factor=1.0, spread=0.2):
     return trial_set(changed, session="one")
 
 
-def test_the_planners_luck_is_taken_out_of_t2_and_t4():
+def test_planning_time_variation_is_removed_from_t2_and_t4():
     """Plans differ by a fifth between trials; almost none of that variance remains."""
     for seed in range(20):
         result = compare(planned(2 * seed), planned(2 * seed + 1))
@@ -316,14 +316,14 @@ def test_metric_with_a_steadier_companion_is_only_shown():
     }
 
 
-def test_a_metric_that_is_usually_shown_regresses_where_that_is_certain():
+def test_shown_only_metric_regresses_if_certain():
     """Longer plans are in T2 and T4, and a faster planner may hide them in T4."""
     result = compare(noisy_set(1, factors={"T2": 1.5}), noisy_set(2))
     assert result.comparison("T2").verdict is Verdict.REGRESSED
     assert result.verdict is Verdict.REGRESSED
 
 
-def test_stalls_that_only_t3_sees_are_red():
+def test_stalls_visible_only_in_t3_regress():
     """One late period of a thousand moves neither the mean period nor its 90th percentile."""
 
     def with_loop(seed, factor):
@@ -343,7 +343,7 @@ def test_metric_is_only_shown_if_its_companions_are_judged():
     assert result.comparison("T2").verdict is Verdict.PASSED
 
 
-def test_longer_plans_are_a_regression_of_whoever_plans_them():
+def test_longer_plans_are_a_regression_of_the_planner():
     """Every plan of head is longer, which is not chance; T4 regresses by its own value."""
     result = compare(planned(1, factor=1.3, spread=0.02), planned(2, spread=0.02))
     found = result.comparison("T4")
@@ -352,7 +352,7 @@ def test_longer_plans_are_a_regression_of_whoever_plans_them():
     assert found.ratio == pytest.approx(1.3, abs=0.03)
 
 
-def test_more_scenarios_in_a_run_ask_for_more_evidence():
+def test_more_scenarios_in_a_run_require_more_evidence():
     head, base = noisy_set(1), noisy_set(2)
     one, four = compare(head, base).comparison("T1"), compare(head, base, Policy(scenarios=4)).comparison("T1")
     assert four.tail == pytest.approx(one.tail / 4)
@@ -382,7 +382,7 @@ def test_change_below_zero_is_not_a_percentage():
 
 
 @pytest.mark.parametrize("session", ["", "one"])
-def test_more_trials_are_not_asked_for_where_there_are_enough(session):
+def test_no_more_trials_are_requested_than_needed(session):
     """Six of ten failed on both sides: more than the seven that T1 needs were made."""
 
     def failing(seed):
@@ -394,13 +394,13 @@ def test_more_trials_are_not_asked_for_where_there_are_enough(session):
     assert (of_t1.head_count, of_t1.base_count, of_t1.because) == (10, 10, Unusable.FAILED)
 
 
-def test_failures_do_not_stand_for_a_latency_that_a_version_was_not_asked_for():
+def test_failed_trials_add_no_unrequested_latency():
     """A stack without planning-only requests has no T1mean, also not from its failed trials."""
     head = with_metric(noisy_set(1, n=30), "T1mean", typical=10.0, cv=0.05)
     assert "T1mean" not in {each.metric for each in compare(head, noisy_set(2, n=30, failures=2)).comparisons}
 
 
-def test_a_baseline_of_a_version_that_had_fewer_metrics_is_still_one():
+def test_baseline_with_fewer_metrics_is_usable():
     head = with_metric(noisy_set(1, n=30), "T1mean", typical=10.0, cv=0.05)
     result = compare(head, noisy_set(2, n=30))
     assert result.verdict is Verdict.PASSED
@@ -421,7 +421,7 @@ def test_metric_with_a_judged_companion_requests_no_trials():
     assert result.more_trials_because == ()
 
 
-def test_where_the_steadier_one_scatters_too_both_are_named():
+def test_noisy_metric_and_companion_are_both_named():
     result = compare(scattering(1, cv=0.8), scattering(2, cv=0.8))
     assert {each.metric for each in result.comparisons if each.verdict is Verdict.NOT_JUDGED} == {"T1", "T1mean"}
     named = {each.comparison.metric for each in result.reasons if isinstance(each, why.NotJudged)}
@@ -429,7 +429,7 @@ def test_where_the_steadier_one_scatters_too_both_are_named():
     assert result.more_trials_because
 
 
-def test_nor_where_trials_have_no_counterpart():
+def test_unpaired_trials_are_too_few_to_compare():
     """Each version has ten trials, four of them of the goal that both have."""
 
     def with_goals(seed, own):
@@ -441,7 +441,7 @@ def test_nor_where_trials_have_no_counterpart():
     assert few.because is Unusable.UNPAIRED
 
 
-def test_nor_where_the_calibration_knows_nothing():
+def test_trials_of_unknown_noise_are_too_few_to_compare():
     known = MetricNoise(trial_sd=0.05, start_sd=0.0, start_df=9, run_sd=400.0, run_df=9, floor=0.05)
     policy = Policy(calibrations={"baseline": calibration_of({"T1": known})})
     sides = (noisy_set(seed) for seed in (1, 2))
@@ -468,7 +468,7 @@ def test_too_few_values_of_one_metric_are_counted_by_themselves():
     assert (reason.metrics, reason.head_count, reason.base_count) == (("T3",), 2, 2)
 
 
-def test_the_weightiest_reason_leads():
+def test_most_severe_reason_comes_first():
     """Regressions by size, then inconclusive metrics, then improvements."""
     factors = {"T2x": 0.5, "T3": 1.4, "T5": 3.0}
     head, base = (noisy_set(seed, factors=made, cv={"T1": 0.8}, **UNKNOWN) for seed, made in ((1, factors), (2, {})))
@@ -477,7 +477,7 @@ def test_the_weightiest_reason_leads():
     assert found == [(why.Moved, "T5"), (why.Moved, "T3"), (why.NotClear, "T1"), (why.Moved, "T2x")]
 
 
-def test_every_kind_of_reason_has_a_weight():
+def test_every_kind_of_reason_has_a_severity():
     assert {*VERDICT_OF, Moved} == {*get_args(Reason)}
 
 
@@ -559,14 +559,14 @@ def test_trials_that_could_not_be_finished_are_invalid():
     assert judge_alone(noisy_set(1, incomplete="the arm could not return home"), POLICY).verdict is Verdict.INVALID
 
 
-def test_a_metric_that_vanished_is_named():
+def test_missing_metric_is_named():
     result = compare(replace_values(noisy_set(1), "T3", Missing("no control cycles")), noisy_set(2))
     assert result.comparison("T3") is None
     assert why.LostMetric("T3", "no control cycles") in result.reasons
     assert result.verdict is Verdict.INCONCLUSIVE
 
 
-def test_a_metric_that_only_the_run_has_lacks_a_baseline():
+def test_metric_of_the_run_only_lacks_a_baseline():
     result = compare(noisy_set(1), replace_values(noisy_set(2), "T3", Missing("no control cycles")))
     assert result.comparison("T3") is None
     assert why.NewMetric("T3") in result.reasons
@@ -589,7 +589,7 @@ def test_a_goal_of_one_side_only_is_named_and_decides_nothing():
 
 
 @pytest.mark.parametrize("failures", [17, 20])
-def test_where_most_trials_fail_on_both_sides_nothing_passes(failures):
+def test_mostly_failing_versions_do_not_pass(failures):
     """Head's few successful trials take ten times as long; without any, nothing is known."""
 
     def mostly_failing(seed, **changes):
@@ -609,7 +609,7 @@ def test_looks_at_another_base_do_not_count():
     assert compare(head, noisy_set(2, n=25)).verdict is not Verdict.REGRESSED
 
 
-def test_an_expectation_is_looked_at_within_its_error_budget():
+def test_expectation_is_tested_within_its_error_budget():
     """The same share of successes that is a miss at the only look is none at the second of many."""
 
     def missed(**changes):
@@ -622,7 +622,7 @@ def test_an_expectation_is_looked_at_within_its_error_budget():
     assert missed(looks=looks, last_look=Look(100, 100)) is Verdict.PASSED
 
 
-def test_a_trial_of_no_time_does_not_make_a_host_free_of_noise():
+def test_trial_without_duration_does_not_remove_the_noise():
     """Runs of this host differ by 30 %; one value of zero, for which ratios are none, changes nothing of that."""
     noise = MetricNoise(trial_sd=0.05, start_sd=0.3, start_df=9, run_sd=0.3, run_df=9, floor=0.05)
     calibration = Calibration(
@@ -643,9 +643,9 @@ def test_a_trial_of_no_time_does_not_make_a_host_free_of_noise():
         assert compare(trials, base, policy).comparison("T2x").verdict is not Verdict.REGRESSED
 
 
-def test_nothing_in_common_decides_nothing():
-    strangers = trial_set([dataclasses.replace(each, goal="other") for each in noisy_set(1).trials])
-    result = compare(strangers, noisy_set(2))
+def test_no_common_metrics_is_no_verdict():
+    other_goals = trial_set([dataclasses.replace(each, goal="other") for each in noisy_set(1).trials])
+    result = compare(other_goals, noisy_set(2))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert why.OtherGoals(("other",), ("reach",)) in result.reasons
 
@@ -710,7 +710,7 @@ def test_the_order_of_trials_does_not_matter(seed, order):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), factors=st.lists(st.floats(0.5, 3.0), min_size=2, max_size=4))
-def test_a_larger_shift_is_never_judged_better(seed, factors):
+def test_larger_shift_is_never_better(seed, factors):
     """The same trials, scaled: p-values fall and ratios rise with the factor."""
     base = noisy_set(seed + 1)
     results = [compare(noisy_set(seed, factors={"T1": factor}), base).comparison("T1") for factor in sorted(factors)]
@@ -721,14 +721,14 @@ def test_a_larger_shift_is_never_judged_better(seed, factors):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), failures=st.integers(0, 10))
-def test_failing_never_reads_as_getting_faster(seed, failures):
+def test_failures_are_never_an_improvement(seed, failures):
     base = noisy_set(seed + 1)
     healthy, failing = compare(noisy_set(seed), base), compare(noisy_set(seed, failures=failures), base)
     for name in ("T1", "T2", "T2x", "T4"):
         assert failing.comparison(name).ratio >= healthy.comparison(name).ratio * 0.97
 
 
-def test_medians_are_shown_of_what_succeeded():
+def test_medians_cover_successful_trials():
     head = noisy_set(1, failures=3)
     comparison = compare(head, noisy_set(2)).comparison("T1")
     assert comparison.head_median == pytest.approx(median(to_series(head, METRICS["T1"]).finite))

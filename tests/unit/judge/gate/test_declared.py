@@ -50,7 +50,7 @@ def test_misses_are_compared_from_zero_on(head, base, verdict):
     assert compare(MISSES, head, base).comparison(MISSES.name).verdict is verdict
 
 
-def test_a_count_that_begins_at_zero_makes_the_verdict_wait_only_where_it_is_required():
+def test_count_from_zero_is_inconclusive_only_if_required():
     assert compare(MISSES, FEW, NONE).verdict is Verdict.PASSED
     assert compare(MISSES, FEW, NONE, required=(MISSES.name,)).verdict is Verdict.INCONCLUSIVE
 

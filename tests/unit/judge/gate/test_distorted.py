@@ -24,7 +24,7 @@ def distorted(trials):
 
 
 @pytest.mark.parametrize("sides", ["head", "base", "both"])
-def test_no_comparison_has_a_verdict(sides):
+def test_distorted_trials_have_no_verdict(sides):
     head, base = noisy_set(1, session="one"), noisy_set(2, session="one")
     head = distorted(head) if sides != "base" else head
     base = distorted(base) if sides != "head" else base
@@ -35,12 +35,12 @@ def test_no_comparison_has_a_verdict(sides):
         assert not judged.comparisons
 
 
-def test_alone_they_are_invalid():
+def test_distorted_trials_alone_are_invalid():
     assert judge_alone(distorted(noisy_set(1)), Policy()).verdict is Verdict.INVALID
     assert judge_alone(noisy_set(1), Policy()).verdict is Verdict.PASSED
 
 
-def test_records_keep_it_and_others_are_as_before(tmp_path):
+def test_records_keep_the_mark_and_other_records_are_unchanged(tmp_path):
     marked = distorted(noisy_set(1))
     assert decode_trials(encode_trials(marked), tmp_path) == marked
     assert "distortion" not in encode_trials(noisy_set(1))

@@ -26,22 +26,22 @@ def expecting(counts, *, share: float = 0.99, path: str = "planning"):
     return dataclasses.replace(trials, spec=spec, trials=tuple(kept))
 
 
-def test_deadlines_that_are_kept_pass():
+def test_met_deadlines_pass():
     assert judge_alone(expecting([(1, 1)] * 10), Policy()).verdict is Verdict.PASSED
     assert judge_alone(expecting([(200, 199)] * 10), Policy()).verdict is Verdict.PASSED
 
 
-def test_a_phase_that_takes_too_long_in_some_trials_is_missed():
+def test_phase_too_long_in_some_trials_misses_its_deadline():
     result = judge_alone(expecting([(1, 1)] * 7 + [(1, 0)] * 3), Policy())
     assert result.verdict is Verdict.REGRESSED
     assert result.reasons[0] == MissedDeadline("planning", 10, 0.99, 10, 7, 7, 10)
 
 
-def test_one_miss_in_ten_is_what_chance_explains_of_a_lower_share():
+def test_one_miss_in_ten_is_within_chance_of_a_lower_share():
     assert judge_alone(expecting([(1, 1)] * 9 + [(1, 0)], share=0.9), Policy()).verdict is Verdict.PASSED
 
 
-def test_of_paths_that_are_passed_often_the_shares_of_trials_count():
+def test_trials_not_passages_are_counted_for_frequent_paths():
     late = (200, 190)
     assert judge_alone(expecting([late] * 10), Policy()).verdict is Verdict.REGRESSED
     assert judge_alone(expecting([late] * 3 + [(200, 200)] * 7), Policy()).verdict is Verdict.PASSED
@@ -54,7 +54,7 @@ def test_path_without_passages_misses_its_deadline(counts):
     assert isinstance(result.reasons[0], MissedDeadline if counts else NoTrials)
 
 
-def test_a_trial_whose_trace_was_not_read_kept_nothing():
+def test_trial_with_an_unread_trace_meets_no_deadline():
     trials = expecting([(1, 1)] * 10)
     unread = tuple(dataclasses.replace(trial, deadlines={}) for trial in trials.trials)
     result = judge_alone(dataclasses.replace(trials, trials=unread), Policy())

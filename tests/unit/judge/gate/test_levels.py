@@ -18,7 +18,7 @@ def test_run_extended_against_its_baseline():
     assert fractions_of(HEAD, BASE) == pytest.approx(((20 / 3) / 12, 10 / 12))
 
 
-def test_another_baseline_was_not_looked_at():
+def test_looks_at_another_baseline_do_not_count():
     other = noisy_set(1, n=12)
     assert looks_of(HEAD, other) == (Look(20, 12),)
     assert fractions_of(HEAD, other) == (1.0,)

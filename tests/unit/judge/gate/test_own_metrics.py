@@ -49,7 +49,7 @@ def test_another_metric_of_the_same_name_is_not_compared():
         assert result.incomparable["grip_rate"] == why
 
 
-def test_an_own_metric_that_cannot_be_trusted_makes_the_run_invalid():
+def test_untrustworthy_own_metric_makes_the_run_invalid():
     head = with_own(noisy_set(2), value=Invalid("grip_rate could not be taken: KeyError: 'x'"))
     result = decide(head, with_own(noisy_set(1)), POLICY)
     assert result.verdict is Verdict.INVALID

@@ -43,13 +43,13 @@ def findings(head, base, **design):
     return {type(each.shape.aspect): each for each in comparison.findings}
 
 
-def test_equal_versions_change_in_nothing():
+def test_equal_versions_change_in_no_aspect():
     found = findings(noise(1, 80), noise(2, 80))
     assert set(found) == {Spread, Tail, LateRise}
     assert not any(each.is_regressed or each.is_suspect for each in found.values())
 
 
-def test_a_spread_that_grew_at_equal_median_is_a_regression():
+def test_larger_spread_at_equal_median_is_a_regression():
     pair = versions(noise(1, 30, 0.32), noise(2, 30))
     result = decide(*pair, Policy())
     comparison = result.comparison("T1")
@@ -77,7 +77,7 @@ def test_single_outlier_is_not_a_spread():
     assert not findings(head, noise(2, 30))[Spread].is_suspect
 
 
-def test_slow_starts_count_once_however_many_trials_they_have():
+def test_slow_start_counts_once_regardless_of_its_trials():
     """Two of nine starts are slow: eight of 36 trials, which would be significant one by one."""
     head = noise(1, 36)
     head[4:8] += np.log(3.0)
@@ -92,7 +92,7 @@ def test_two_kinds_of_starts_are_not_a_spread():
     assert findings(head, noise(2, 30, 0.02))[Spread].shape.p_value > 1e-4
 
 
-def test_a_spread_that_may_have_grown_asks_for_more_trials():
+def test_possibly_larger_spread_requests_more_trials():
     head, base = versions(noise(1, 30, 0.16), noise(3, 30, 0.06))
     comparison = decide(head, base, Policy(relevant_effect=1.0, scenarios=20)).comparison("T1")
     (found,) = (each for each in comparison.findings if isinstance(each.shape.aspect, Spread))
@@ -101,7 +101,7 @@ def test_a_spread_that_may_have_grown_asks_for_more_trials():
     assert comparison.more_trials_because == MayHaveChanged("T1", found.shape.aspect)
 
 
-def test_a_tail_is_found_where_there_are_enough_trials():
+def test_tail_is_found_with_enough_trials():
     head, base = noise(1, 100), noise(2, 100)
     head[::5] += np.log(3.0)
     found = findings(head, base)[Tail]
@@ -120,7 +120,7 @@ def test_a_rise_in_the_middle_of_the_run_is_found_with_its_trial():
     assert found.shape.aspect.ratio == pytest.approx(2.0, rel=0.2)
 
 
-def test_a_rise_of_both_versions_is_the_machine():
+def test_rise_in_both_versions_is_attributed_to_the_machine():
     head, base = noise(1, 30), noise(2, 30)
     head[20:] += np.log(2.0)
     base[20:] += np.log(2.0)

@@ -50,13 +50,13 @@ def test_interleaved_versions_have_no_runs_between_them():
 
 @pytest.mark.parametrize("per_start", [30, 2])
 @pytest.mark.parametrize("policy", [Policy(), noise_of(start_sd=0.03, start_df=7, run_sd=0.03, run_df=0)])
-def test_starts_cannot_know_what_differs_between_runs_at_several_times(policy, per_start):
+def test_starts_of_one_run_do_not_show_variation_between_runs(policy, per_start):
     assert compared(per_start, policy, factor=1.1).verdict is not Verdict.REGRESSED
     assert compared(per_start, policy, factor=3.0).verdict is Verdict.REGRESSED
     assert compared(per_start, noise_of(run_sd=0.05), factor=1.5).verdict is Verdict.REGRESSED
 
 
-def test_a_calibration_of_several_runs_knows_for_one_start():
+def test_calibration_of_several_runs_supports_a_single_start():
     policy = noise_of(start_sd=0.01, start_df=20, run_sd=0.012, run_df=8)
     assert compared(30, policy, factor=1.2).verdict is Verdict.REGRESSED
     assert compared(30, policy).verdict is Verdict.PASSED
@@ -67,7 +67,7 @@ def test_each_run_of_a_calibration_replaces_a_part_of_the_assumption():
     assert one > three > five
 
 
-def test_equal_starts_of_one_calibrated_run_promise_nothing_of_other_runs():
+def test_equal_starts_of_one_calibrated_run_do_not_bound_other_runs():
     """Starts of one night may be alike where nights are not."""
     alike = {"start_sd": 0.002, "start_df": 7, "run_sd": 0.002}
     without, one, five = (
@@ -78,7 +78,7 @@ def test_equal_starts_of_one_calibrated_run_promise_nothing_of_other_runs():
 
 @pytest.mark.parametrize("session", ["", "one"])
 @pytest.mark.parametrize("slow", [{"every": 10}, {"until": 2}], ids=["one in ten", "first two"])
-def test_a_few_trials_three_times_as_long_hide_nothing(session, slow):
+def test_few_outliers_do_not_hide_a_change(session, slow):
     def spoil(trials):
         return times_three(trials, "T1", **slow)
 
@@ -89,7 +89,7 @@ def test_a_few_trials_three_times_as_long_hide_nothing(session, slow):
 
 
 @pytest.mark.parametrize("per_start", [4, 10])
-def test_two_trials_three_times_as_long_leave_the_interval_of_ten(per_start):
+def test_two_outliers_in_ten_keep_the_interval(per_start):
     """Without winsorising, the interval would reach up to the extremes: only 500 % would be significant."""
     base = in_starts(times_three(noisy_set(1, n=10), "T1", until=2), per_start)
     found = decide(in_starts(noisy_set(2, n=10), per_start), base, Policy()).comparison("T1")

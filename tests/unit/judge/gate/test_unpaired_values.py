@@ -8,7 +8,7 @@ from pytest_ldos.judge.gate.decide import decide
 from tests.builders.trials import failed_trial, measured, noisy_set
 
 
-def in_turns(seed, *, failed):
+def interleaved_set(seed, *, failed):
     """Two blocks of five trials; only the failed trial has T2x, which is infinite."""
     trials = noisy_set(seed, n=10).trials
     unknown = measured("T2x", Missing("no marker tells how long the planned trajectory lasts"))
@@ -18,7 +18,7 @@ def in_turns(seed, *, failed):
     return dataclasses.replace(noisy_set(seed, n=10), session="one", trials=blocked)
 
 
-def test_it_is_left_out_and_the_others_are_compared():
-    result = decide(in_turns(1, failed=0), in_turns(2, failed=9), Policy())
+def test_unpaired_value_is_left_out_and_the_others_are_compared():
+    result = decide(interleaved_set(1, failed=0), interleaved_set(2, failed=9), Policy())
     assert result.comparison("T2x") is None
     assert result.comparison("T1") is not None

@@ -40,7 +40,7 @@ for line in sys.stdin:
         print("escaped", flush=True)
 """
 
-needs_two_cpus = pytest.mark.skipif(len(our_cpus()) < 2, reason="one CPU cannot be told from all")
+needs_two_cpus = pytest.mark.skipif(len(our_cpus()) < 2, reason="one CPU cannot be distinguished from all")
 needs_quota = pytest.mark.skipif(isinstance(find_place(), Availability), reason="no quota may be had here")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import time
@@ -11,13 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
-from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, LoadFailed
 from pytest_ldos.measure.load import dds_flood, flood_reports
 from pytest_ldos.measure.load import protocol as programs
 from pytest_ldos.measure.load.dds_flood import run_dds_flood
-from pytest_ldos.measure.load.flood_reports import ros_programs
+from pytest_ldos.measure.load.flood_reports import flood_programs
 from pytest_ldos.measure.load.protocol import LoadSite, load_available, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.scenario.loads import DdsFloodSpec
@@ -28,7 +28,6 @@ from tests.fakes.rig import FakeRecorder
 
 SWITCH = "/proc/sys/kernel/sched_autogroup_enabled"
 MS = 1_000_000
-WORKSPACE = Path(__file__).parents[4] / "ros_ws/src"
 
 
 @pytest.fixture
@@ -192,11 +191,12 @@ def test_flood_runs_in_the_requested_scheduler_group(site):
 def test_flood_without_reception_fails(site, monkeypatch):
     """The reader is on another domain, so that the publishers never begin."""
 
-    def elsewhere(program: str, *, domain: int, **parameters: object) -> list[str]:
-        return command(program, domain=domain + (program == "flood_publisher"), **parameters)
+    def elsewhere(module: str, *, program: str, domain: int, **parameters: object) -> list[str]:
+        domain += program == "flood_publisher"
+        return command(module, program=program, domain=domain, **parameters)
 
-    command = flood_reports._command
-    monkeypatch.setattr(flood_reports, "_command", elsewhere)
+    command = flood_reports.node_command
+    monkeypatch.setattr(flood_reports, "node_command", elsewhere)
     monkeypatch.setattr(dds_flood, "_READY_TIMEOUT_S", 1.0)
     late = pytest.raises(LoadFailed, match="did not arrive at its receiver within 1 s")
     with late, run_dds_flood(DdsFloodSpec(publishers=1), site):
@@ -232,57 +232,20 @@ def test_flood_ends_with_its_owner(site):
 
 # --- on ROS 2 ------------------------------------------------------------------------------
 
-ROS2 = StackSpec(kind=StackKind.ROS2)
 
-
-@pytest.fixture
-def workspace(tmp_path, monkeypatch) -> Path:
-    """A prefix with the package's entry in ament's index, sourced."""
-    entry = tmp_path / "install/share/ament_index/resource_index/packages/ldos_load"
-    entry.parent.mkdir(parents=True)
-    entry.touch()
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
-    return tmp_path / "install"
-
-
-def test_ros_stack_uses_the_workspaces_programs(workspace):
+def test_ros_stack_is_flooded_over_its_middleware():
     spec = DdsFloodSpec(publishers=3, participants=2, rate_hz=2000, reliability="reliable", readers=False)
-    programs = ros_programs(spec, domain=7, environment={"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"})
+    programs = flood_programs(spec, domain=7, environment={"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"})
     assert programs.environment == {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp", "ROS_DOMAIN_ID": "7"}
     assert list(programs.publishers) == ["flood_publisher_1", "flood_publisher_2"]
-    program, *words = programs.publishers["flood_publisher_2"]
-    assert program == str(workspace / "lib/ldos_load/flood_publisher")
-    assert words[:3] == ["--ros-args", "-r", "__node:=flood_publisher_2"]
-    settings = dict(word.split(":=") for word in words[4::2])
-    assert settings == {
-        "publishers": "1", "first_number": "3", "rate_hz": "2000.0", "burst": "1", "size_bytes": "1024", "depth": "1",
-        "awaits_readers": "false", "seconds": "1800.0", "reliability": '"reliable"', "report_period_s": "0.1",
+    _, _, module, settings = programs.publishers["flood_publisher_2"]
+    assert module == "pytest_ldos.measure.load.ros_node"
+    assert json.loads(settings) == {
+        "program": "flood_publisher", "name": "flood_publisher_2", "topics": ["/flood_topic_3"], "domain": 7,
+        "rate_hz": 2000.0, "burst": 1, "size_bytes": 1024, "depth": 1, "awaits_readers": False, "seconds": 1800.0,
+        "reliable": True,
     }  # fmt: skip
-    assert "publishers:=3" in programs.counter
-
-
-def test_parameters_match_the_workspace(workspace):
-    """Reads the parameter files of `ldos_load`, so that a difference is found without ROS 2."""
-    programs = ros_programs(DdsFloodSpec(), domain=7, environment={})
-    commands = {"flood_counter": programs.counter, "flood_publisher": programs.publishers["flood_publisher_1"]}
-    for name, command in commands.items():
-        declared = yaml.safe_load((WORKSPACE / f"ldos_load/src/{name}_parameters.yaml").read_text())[name]
-        given = {word.split(":=")[0]: yaml.safe_load(word.split(":=")[1]) for word in command[5::2]}
-        types = {"int": int, "double": float, "bool": bool, "string": str}
-        assert {key: type(value) for key, value in given.items()} == {
-            key: types[declared[key]["type"]] for key in given
-        }
-
-
-def test_missing_workspace_has_a_remedy(site, workspace, monkeypatch):
-    assert load_available(DdsFloodSpec(), ROS2).ok
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
-    answer = load_available(DdsFloodSpec(), ROS2)
-    assert answer.reason == "ROS package ldos_load not found"
-    assert "build and source ros_ws" in answer.remedy
-    beside_ros = dataclasses.replace(site, kind=StackKind.ROS2, environment={"AMENT_PREFIX_PATH": "/nowhere"})
-    with pytest.raises(Unavailable, match="ROS package ldos_load not found"), run_dds_flood(DdsFloodSpec(), beside_ros):
-        pass
+    assert json.loads(programs.counter[-1])["topics"] == [f"/flood_topic_{number}" for number in (1, 2, 3)]
 
 
 def test_embedded_flood_needs_the_embedded_packages(monkeypatch):

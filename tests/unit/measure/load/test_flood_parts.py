@@ -49,7 +49,6 @@ def test_due_counts_agree_with_due_times(rate_hz, burst):
 
 
 def test_error_bins_are_narrow():
-    """`ldos_load` tests the same values."""
     assert [bin_of(error) for error in (0, -31, 32, 33, 63, 64, 1_000_000)] == [0, 31, 32, 32, 47, 48, 270]
     for error in range(0, 1 << 22, 77):
         top = top_of(bin_of(error))

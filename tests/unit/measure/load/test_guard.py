@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
-from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, LoadFailed
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.measure.load import flood_reports
 from pytest_ldos.measure.load import guard as guard_load
@@ -33,7 +32,6 @@ from tests.builders.stressors import is_gone, owner_of, wait_until
 from tests.fakes.rig import FakeRecorder
 
 PERIOD_S = 0.02
-WORKSPACE = Path(__file__).parents[4] / "ros_ws/src/ldos_guard"
 FLOOD = DdsFloodSpec(publishers=2, rate_hz=500, size_bytes=16)
 QUICK = {"deadline_ms": 200.0, "calm_windows": 2, "increase": 0.5, "window_ms": 50.0, "least_share": 0.05}
 
@@ -280,70 +278,17 @@ def test_unsuitable_paths_are_refused_before_the_start(site, settings, reason):
 
 # --- on ROS 2 ------------------------------------------------------------------------------
 
-ROS2 = StackSpec(kind=StackKind.ROS2)
 TF = GuardedTopic("/tf", "tf2_msgs/msg/TFMessage", 10.0)
 
 
-@pytest.fixture
-def workspace(tmp_path, monkeypatch) -> Path:
-    """A prefix with the package's entry in ament's index, sourced."""
-    entry = tmp_path / "install/share/ament_index/resource_index/packages/ldos_guard"
-    entry.parent.mkdir(parents=True)
-    entry.touch()
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
-    return tmp_path / "install"
-
-
-def settings_of(command: list[str]) -> dict[str, object]:
-    return {word.split(":=")[0]: yaml.safe_load(word.split(":=")[1]) for word in command[5::2]}
-
-
-def test_ros_stack_uses_the_workspaces_program(site, workspace):
-    other_site = dataclasses.replace(
-        site, kind=StackKind.ROS2, has_simulated_clock=True, environment={"ROS_DOMAIN_ID": "7"}
-    )
+def test_ros_stack_is_guarded_over_its_middleware(site):
+    other_site = dataclasses.replace(site, kind=StackKind.ROS2, environment={"ROS_DOMAIN_ID": "7"})
     command, environment = guard_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], other_site)
     assert environment == {"ROS_DOMAIN_ID": "7"}
-    path, *words = command
-    assert path == str(workspace / "lib/ldos_guard/guard")
-    assert words[:3] == ["--ros-args", "-r", "__node:=guard"]
-    given = settings_of(command)
-    assert given["publishers"] == ["/flood_publisher_1"]
-    assert (given["late_share"], given["deadline_ms"], given["use_sim_time"]) == (0.2, 10.0, True)
-    mock = dataclasses.replace(other_site, has_simulated_clock=False)
-    assert "use_sim_time" not in settings_of(guard_program(GuardSpec(), TF, [], mock)[0])
-
-
-def test_parameters_match_the_workspace(site, workspace):
-    """Reads the parameter file of `ldos_guard`, so that a difference is found without ROS 2."""
-    other_site = dataclasses.replace(site, kind=StackKind.ROS2)
-    given = settings_of(guard_program(GuardSpec(), TF, ["/a"], other_site)[0])
-    declared = yaml.safe_load((WORKSPACE / "src/guard_parameters.yaml").read_text())["guard"]
-    types = {"int": int, "double": float, "bool": bool, "string": str, "string_array": list}
-    assert {key: type(value) for key, value in given.items()} == {key: types[declared[key]["type"]] for key in given}
-    ours = GuardSpec()
-    for name in (
-        "silence_ms",
-        "window_ms",
-        "late_share",
-        "least_share",
-        "decrease",
-        "calm_windows",
-        "increase",
-        "parameter",
-    ):
-        assert declared[name]["default_value"] == getattr(ours, name), name
-
-
-def test_missing_workspace_has_a_remedy(site, workspace, monkeypatch):
-    assert load_available(GuardSpec(), ROS2).ok
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
-    assert load_available(GuardSpec(), ROS2).reason == "ROS package ldos_guard not found"
-    other_site = dataclasses.replace(
-        site, kind=StackKind.ROS2, environment={"AMENT_PREFIX_PATH": "/nowhere"}, loads=[FLOOD]
-    )
-    with pytest.raises(Unavailable, match="ROS package ldos_guard not found"), run_guard(GuardSpec(), other_site):
-        pass
+    assert command[2] == "pytest_ldos.measure.load.ros_node"
+    given = json.loads(command[3])
+    assert (given["program"], given["name"], given["publishers"]) == ("guard", "guard", ["/flood_publisher_1"])
+    assert (given["late_share"], given["deadline_ms"], given["topic"]) == (0.2, 10.0, "/tf")
 
 
 def test_embedded_guard_needs_the_embedded_packages(monkeypatch):

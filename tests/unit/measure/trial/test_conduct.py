@@ -15,10 +15,20 @@ from pytest_ldos.host.interference import Interference
 from pytest_ldos.host.process_resources import TaskExits
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
-from pytest_ldos.measure.trial.conduct import Procedure, Unwatched, add_trials, conduct, new_record, undisturbed
+from pytest_ldos.measure.trial.conduct import (
+    Procedure,
+    Unwatched,
+    add_trials,
+    conduct,
+    content_of,
+    new_record,
+    undisturbed,
+)
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, OutcomeClass, Pose
+from pytest_ldos.robot.stack.problems import ALL, read_problems
 from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+from pytest_ldos.scenario.stimuli import PlanSpec
 from pytest_ldos.scenario.words import SeedMode
 from tests.fakes.rig import TYPICAL, Motion, open_fake_rig
 
@@ -32,9 +42,9 @@ def folder(tmp_path):
     return folder
 
 
-def run(folder, script=TYPICAL, goals=REACH, observer=None, disturb=undisturbed, **spec):
+def run(folder, script=TYPICAL, goals=REACH, observer=None, disturb=undisturbed, *, is_disturbed=False, **spec):
     scenario = ScenarioSpec(name="baseline", **{"trials": 3, "warmup": 1, **spec})
-    with open_fake_rig(StackSpec(), folder, script=script) as rig:
+    with open_fake_rig(StackSpec(), folder, script=script, is_disturbed=is_disturbed) as rig:
         trials = conduct(rig, scenario, goals, observer=observer, disturb=disturb)
         return trials, rig
 
@@ -247,7 +257,7 @@ def test_interference_is_recorded_per_trial_and_before_the_first(folder):
         def trial(self, trial):
             order.append("trial")
 
-    trials, _ = run(folder, observer=Watching(), trials=2, warmup=1)
+    trials, _ = run(folder, observer=Watching(), is_disturbed=True, trials=2, warmup=1)
     assert order == ["warm-up", True, "trial", "trial"]
     spans = [trial.interference for trial in trials.trials]
     assert all(0 < each.seconds < trials.surroundings.seconds and each.cpus >= 1 for each in spans)
@@ -375,7 +385,7 @@ def test_declared_metrics_are_measured_and_recorded(folder):
 
 def test_resources_are_read_only_on_request(folder):
     with open_fake_rig(StackSpec(), folder) as rig:
-        rig.stack.processes = lambda: pytest.fail("nobody asked")
+        rig.stack.processes = lambda: pytest.fail("not requested")
         conduct(rig, ScenarioSpec(name="baseline", trials=1), REACH, declared=declared("rate:/scan"))
 
 
@@ -404,7 +414,7 @@ def test_base_may_lack_a_process(folder):
 def test_process_that_restarts_twice_is_measured_completely(folder):
     with TaskExits() as heard:
         if not heard.is_whole:
-            pytest.skip("this kernel tells us nothing of threads that end")
+            pytest.skip("this kernel keeps no records of ended threads")
     spin = "import time\nwhile time.process_time() < 0.2: pass\nprint('spun', flush=True); input()"
     running: dict[int, str] = {}
     started: list[subprocess.Popen[bytes]] = []
@@ -459,3 +469,19 @@ def test_controller_manager_statistics_are_per_trial(folder):
 def test_controller_metric_without_controller_manager_is_refused(folder):
     with open_fake_rig(StackSpec(), folder) as rig, pytest.raises(ConfigurationError, match="no controller manager"):
         conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("update:arm"))
+
+
+def contents_of(file, text, **settings):
+    file.write_text(text)
+    return {each.name: content_of(each) for each in read_problems(PlanSpec(problems=str(file), **settings)).cases(ALL)}
+
+
+def test_content_of_a_problem_is_that_of_its_file_and_not_of_the_settings(tmp_path):
+    file = tmp_path / "problems.yaml"
+    text = "problems: [{name: near, start: {a: 0.0}, goal: {joints: {a: 1.0}}}]"
+    usual = contents_of(file, text)
+    others = contents_of(file, text, planner="PRM", pipeline="ompl", time_limit_s=1.0)
+    moved = contents_of(file, text.replace("1.0", "1.1"))
+    assert usual == others
+    assert usual["near"] != moved["near"]
+    assert content_of(PANDA_GOALS.home) == ""

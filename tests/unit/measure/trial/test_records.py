@@ -63,7 +63,7 @@ def test_details_round_trip(tmp_path):
     ("change", "message"),
     [
         (lambda text: text[: len(text) // 2], "is no JSON"),
-        (lambda text: "[1, 2]", "holds no trials"),
+        (lambda text: "[1, 2]", "holds no pytest-ldos trials"),
         (lambda text: text.replace('"schema": 5', '"schema": 99'), "schema version 99"),
         (lambda text: text.replace('"T1"', '"T1', 1), "is no JSON"),
         (lambda text: text.replace('"outcome": "success"', '"outcome": "splendid"'), "is damaged"),
@@ -303,7 +303,7 @@ def test_impossible_records_are_refused_with_a_reason(tmp_path, change, message)
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, '{"value": ' + "1" * 5000 + "}"])
 def test_invalid_json_numbers_are_refused(tmp_path, text):
-    with pytest.raises(RecordUnreadable, match=r"here\.json is no JSON of ours"):
+    with pytest.raises(RecordUnreadable, match=r"here\.json is no JSON"):
         decode_trials(text, tmp_path / "here.json")
 
 

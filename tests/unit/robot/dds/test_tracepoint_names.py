@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import pytest_ldos.robot.dds
-from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, READ_ONLY, Marker, Ros2
+from docs.generate.tracepoint_names import READ_ONLY
+from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import read_trace
 
 NATIVE = Path(pytest_ldos.robot.dds.__file__).parent / "native"

@@ -30,7 +30,7 @@ PLAIN = SimpleNamespace(sequence=[1, 1, 2])
 
 
 @pytest.mark.parametrize("result", [nav2(0), moveit(1), control(0), PLAIN, None, SimpleNamespace(error_code=0)])
-def test_a_success_is_one_by_status_and_by_number(result):
+def test_succeeded_goal_with_a_success_code_is_a_success(result):
     assert judge_end("succeeded", result, ()) == (OutcomeClass.SUCCESS, "")
 
 
@@ -43,13 +43,13 @@ def test_a_success_is_one_by_status_and_by_number(result):
         (SimpleNamespace(error_code=3), " (error code 3)"),
     ],
 )
-def test_a_number_that_is_no_success_is_none_whatever_the_status(result, details):
+def test_failure_code_is_a_failure_with_any_status(result, details):
     message = f"the goal succeeded, but its result says otherwise{details}"
     assert judge_end("succeeded", result, ()) == (OutcomeClass.ABORTED, message)
     assert judge_end("aborted", result, ()) == (OutcomeClass.ABORTED, f"the goal ended as aborted{details}")
 
 
-def test_numbers_that_a_user_names_are_the_only_successes():
+def test_named_codes_are_the_only_successes():
     assert judge_end("succeeded", nav2(7), (7,))[0] is OutcomeClass.SUCCESS
     assert judge_end("succeeded", nav2(0), (7,))[0] is OutcomeClass.ABORTED
 

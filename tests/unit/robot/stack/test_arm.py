@@ -31,7 +31,7 @@ def solve(kinematics, panda, pose, *, seed=1, attempts=30):
     return kinematics.inverse(pose, panda.ready, rng=np.random.default_rng(seed), attempts=attempts)
 
 
-def test_the_model_is_the_makers(panda):
+def test_model_matches_the_manufacturers(panda):
     assert panda.joint_names == tuple(f"panda_joint{i}" for i in range(1, 8))
     assert panda.upper.tolist() == pytest.approx([2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973])
     assert panda.velocity_limit.tolist() == [2.175] * 4 + [2.61] * 3
@@ -60,7 +60,7 @@ def denavit_hartenberg(joints) -> np.ndarray:
     return pose
 
 
-def test_forward_kinematics_are_the_makers_table(panda, kinematics):
+def test_forward_kinematics_match_the_manufacturers_table(panda, kinematics):
     rng = np.random.default_rng(0)
     for _ in range(50):
         joints = rng.uniform(panda.lower, panda.upper)
@@ -136,7 +136,7 @@ def reach(panda):
     return time_path(panda, waypoints, velocity_scaling=0.5, acceleration_scaling=0.5)
 
 
-def test_timing_keeps_the_limits_and_uses_them(panda, reach):
+def test_timing_keeps_and_reaches_the_limits(panda, reach):
     assert np.all(np.abs(reach.velocities) <= 0.5 * panda.velocity_limit * 1.001)
     assert np.all(np.abs(reach.accelerations) <= 0.5 * panda.acceleration_limit * 1.01)
     used = np.max(np.abs(reach.velocities) / (0.5 * panda.velocity_limit))
@@ -162,7 +162,7 @@ def test_a_trajectory_passes_through_its_points(reach):
     assert np.all(after[1] == 0)
 
 
-def test_trajectories_survive_their_message(panda, reach):
+def test_trajectories_round_trip(panda, reach):
     back = from_message(to_message(reach, panda.joint_names))
     assert np.allclose(back.times_s, reach.times_s, atol=1e-9)
     assert np.array_equal(back.positions, reach.positions)
@@ -204,7 +204,7 @@ def test_the_arm_follows_its_trajectory_and_arrives(panda, kinematics, reach):
     assert controller.update(round(5e9), *arm.read()[:2]) is None
 
 
-def test_an_arm_that_is_held_violates_the_path(panda, reach):
+def test_blocked_arm_violates_the_path(panda, reach):
     controller = TrajectoryController(panda.ready)
     controller.follow(reach, 0)
     rest = np.zeros(7)
@@ -235,6 +235,6 @@ def test_holding_keeps_the_last_command(panda, reach):
     assert np.all(controller.command.velocity == 0)
 
 
-def test_a_path_needs_no_dds_to_be_made():
+def test_paths_are_planned_without_dds():
     assert isinstance(HOME.joints, dict)
     assert TimedPath(np.zeros(1), np.zeros((1, 7)), np.zeros((1, 7)), np.zeros((1, 7))).duration_s == 0

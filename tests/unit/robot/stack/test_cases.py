@@ -37,7 +37,7 @@ def test_the_only_set_is_the_default_one(tmp_path):
     assert single_case("window").cases("reach")[0].name == "window"
 
 
-def test_a_set_that_is_not_there_is_named(tmp_path):
+def test_missing_set_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match="no goal set 'edges'") as caught:
         read_cases(written(tmp_path, FILE)).cases("edges")
     assert "corners" in caught.value.remedy
@@ -48,13 +48,13 @@ def test_a_set_that_is_not_there_is_named(tmp_path):
     [
         ("goal_sets: {a: []}", "not a list of goals"),
         ("goal_sets: {}", "no goal set"),
-        ("goal_sets: {a: [{message: {}}]}", "without a name"),
+        ("goal_sets: {a: [{message: {}}]}", "lacks name"),
         ("goal_sets: {a: [{name: b, mesage: {}}]}", "mesage"),
         ("goal_sets: {a: [{name: b, message: 3}]}", "must be a table"),
         ("home: {}", "home"),
         ("{", "not YAML"),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_place(tmp_path, text, message):
+def test_invalid_file_is_refused_with_the_place(tmp_path, text, message):
     with pytest.raises(ConfigurationError, match=message):
         read_cases(written(tmp_path, text))

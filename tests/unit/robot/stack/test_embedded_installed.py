@@ -15,7 +15,7 @@ from pytest_ldos.robot.stack.embedded.installed import PARTS, installed_here, in
 from pytest_ldos.robot.stack.protocol import OURS, Installation
 
 
-def test_another_process_of_ours_says_the_same():
+def test_another_process_of_the_environment_agrees():
     assert installed_in((sys.executable, "-I")) == installed_here()
 
 
@@ -34,7 +34,7 @@ def test_an_environment_without_the_parts(tmp_path):
         ("echo broken library >&2; exit 1", "broken library"),
     ],
 )
-def test_an_interpreter_that_cannot_be_asked(tmp_path, says, reason):
+def test_interpreter_that_does_not_answer(tmp_path, says, reason):
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\n{says}\n")
     python.chmod(0o755)
@@ -81,7 +81,7 @@ def tracerless_provider(tmp_path) -> Path:
     return copy
 
 
-def test_tracepoints_that_cannot_be_loaded_are_not_taken_for_silence(tracerless_provider):
+def test_unloadable_tracepoints_are_an_error(tracerless_provider):
     fault = load_fault(str(tracerless_provider))
     assert fault == "liblttng-ust.so.X: cannot open shared object file: No such file or directory"
     found = tracepoints_available(replace(installed_here(), load_fault=fault))
@@ -95,6 +95,6 @@ def test_tracepoints_of_this_environment_can_be_loaded():
     assert tracepoints_available(installed_here()).ok == installed_here().is_traced
 
 
-def test_ours_is_run_as_we_are_and_others_are_isolated():
+def test_own_environment_is_inherited_and_others_are_isolated():
     assert OURS.interpreter == (sys.executable,)
     assert Installation("/other/python").interpreter == ("/other/python", "-I")

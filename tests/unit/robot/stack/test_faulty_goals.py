@@ -21,7 +21,7 @@ def failing(rate: float, seeds=range(1, 1001)) -> dict[int, PlantedFailure]:
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.8])
-def test_goals_fail_at_the_rate_half_of_them_by_each(rate):
+def test_goals_fail_at_the_rate_equally_by_both_causes(rate):
     found = failing(rate)
     assert len(found) / 1000 == pytest.approx(rate, abs=0.03)
     counts = Counter(found.values())
@@ -29,14 +29,14 @@ def test_goals_fail_at_the_rate_half_of_them_by_each(rate):
     assert sum(counts.values()) == len(found)
 
 
-def test_the_same_goals_fail_in_every_run_and_at_every_higher_rate():
+def test_same_goals_fail_in_every_run_and_at_higher_rates():
     assert failing(0.3) == failing(0.3)
     assert failing(0.1).items() <= failing(0.3).items()
     assert failing(0.0) == {}
     assert len(failing(1.0)) == 1000
 
 
-def test_without_a_seed_it_is_chance():
+def test_failures_without_a_seed_are_random():
     found = {plant_failure(0.5, seed=None, trial=TRIAL) for _ in range(200)}
     assert found == {None, *PlantedFailure}
 
@@ -45,7 +45,7 @@ def test_the_way_home_never_fails():
     assert {plant_failure(1.0, seed=seed, trial=None) for seed in range(100)} == {None}
 
 
-def test_a_command_names_a_failure_only_where_one_is_planted():
+def test_command_has_a_failure_only_if_injected():
     """The clients of real stacks know no such key."""
     plain = to_command(StackSpec(), REACH, goal_id="0" * 32, seed=1, trial=TRIAL, start=None)
     assert "failure" not in json.loads(plain.to_line())

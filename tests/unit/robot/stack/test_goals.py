@@ -48,7 +48,7 @@ def test_pose_errors():
 @pytest.mark.parametrize(
     "arguments", [{}, {"pose": REACH.pose, "joints": HOME.joints}, {"joints": {"panda_joint1": math.nan}}]
 )
-def test_goals_that_make_no_sense(arguments):
+def test_invalid_goals_are_refused(arguments):
     with pytest.raises(ConfigurationError):
         Goal("x", **arguments)
 
@@ -62,7 +62,7 @@ def test_goals_that_make_no_sense(arguments):
         ((0, 0, math.inf), (0, 0, 0, 1), "not finite"),
     ],
 )
-def test_poses_that_make_no_sense(position, orientation, message):
+def test_invalid_poses_are_refused(position, orientation, message):
     with pytest.raises(ConfigurationError, match=message):
         Pose(position, orientation)
 
@@ -75,7 +75,7 @@ def test_a_goal_for_other_joints_is_refused_before_it_is_sent(joints):
 
 
 @pytest.mark.parametrize("goal", [REACH, HOME])
-def test_commands_and_reports_survive_a_line(goal):
+def test_commands_and_reports_round_trip(goal):
     command = MoveCommand(
         goal_id="ab" * 16,
         goal=goal,

@@ -55,7 +55,7 @@ def test_a_trial_carries_stamps_and_numbers(stimulate):
     assert outcome.stamps_ns["goal_sent"] <= outcome.stamps_ns["result"]
 
 
-def test_the_command_says_which_trial_it_is(stimulate, tmp_path):
+def test_command_has_the_trials_number(stimulate, tmp_path):
     stimulus = stimulate(PROGRAM.format(extra="{}"))
     stimulus.run(stimulus.cases()[0], attempt(3, TrialTag("baseline", 3)))
     log = (tmp_path / "stimulus.log").read_text()
@@ -74,7 +74,7 @@ def test_program_without_request_receives_no_reset_command(stimulate):
     assert stimulus.reset(attempt()) is None
 
 
-def test_a_failure_keeps_its_class_and_its_words(stimulate):
+def test_failure_keeps_its_class_and_message(stimulate):
     stimulus = stimulate(PROGRAM.format(extra='{"outcome": "timed_out", "message": "the door stayed shut"}'))
     outcome = stimulus.run(stimulus.cases()[0], attempt())
     assert (outcome.outcome, outcome.message) == (OutcomeClass.TIMED_OUT, "the door stayed shut")

@@ -69,21 +69,21 @@ def test_a_start_in_a_collision(panda, planner):
     assert failure(planner, REACH, floored).code == ErrorCode.START_STATE_IN_COLLISION
 
 
-def test_beyond_the_joint_limits(panda, planner):
+def test_goal_beyond_the_joint_limits(panda, planner):
     assert failure(planner, joints_of(panda, panda.upper + 0.1), panda.ready).code == ErrorCode.INVALID_GOAL_CONSTRAINTS
 
 
-def test_no_time_to_plan(panda, planner):
+def test_planning_without_time(panda, planner):
     behind = Goal("behind", pose=Pose((0.6, -0.35, 0.25), (1, 0, 0, 0)))
     assert failure(planner, behind, panda.ready, allowed_planning_time=0.0).code == ErrorCode.PLANNING_FAILED
 
 
-def test_a_planted_delay_is_part_of_the_planning_time(panda):
+def test_injected_delay_is_part_of_the_planning_time(panda):
     slow = Planner(panda, planning_delay_s=0.25).plan(REACH, request(), panda.ready, 1)
     assert slow.planning_time_s > 0.25
 
 
-def test_a_planted_delay_can_be_a_share_of_the_planning_time(panda, monkeypatch):
+def test_injected_delay_can_be_a_share_of_the_planning_time(panda, monkeypatch):
     times, slept = iter([10.0, 12.0, 13.0]), []
     clock = SimpleNamespace(monotonic=lambda: next(times), sleep=slept.append)
     monkeypatch.setattr(move_group, "time", clock)
@@ -93,7 +93,7 @@ def test_a_planted_delay_can_be_a_share_of_the_planning_time(panda, monkeypatch)
 
 
 @pytest.mark.parametrize("goal", [REACH, HOME])
-def test_goals_survive_their_constraints(panda, goal):
+def test_goals_round_trip_as_constraints(panda, goal):
     back = to_goal([to_constraints(goal)], panda.joint_names)
     assert back.name == goal.name
     assert back.joints == goal.joints
@@ -107,7 +107,7 @@ def refused(panda, constraints) -> Failed:
     return caught.value
 
 
-def test_constraints_that_are_no_goal(panda):
+def test_constraints_without_a_goal(panda):
     none = default("moveit_msgs/msg/Constraints")
     assert refused(panda, []).code == ErrorCode.INVALID_GOAL_CONSTRAINTS
     assert refused(panda, [none]).code == ErrorCode.INVALID_GOAL_CONSTRAINTS
@@ -118,7 +118,7 @@ def test_constraints_that_are_no_goal(panda):
     assert refused(panda, [elbow]).code == ErrorCode.INVALID_LINK_NAME
 
 
-def test_start_states_survive_and_may_be_left_out(panda):
+def test_start_states_round_trip_and_are_optional(panda):
     assert to_start(to_robot_state(None), panda.joint_names) is None
     start = to_start(to_robot_state(HOME.joints), panda.joint_names)
     assert start.tolist() == list(HOME.joints.values())
@@ -144,7 +144,7 @@ class Controller:
         self.cancelled.append(goal_id)
 
 
-def test_a_goal_that_is_cancelled_while_it_is_planned_moves_nothing():
+def test_goal_cancelled_while_planning_moves_nothing():
     controller = Controller()
     execution = Execution(controller)
     execution.cancel()
@@ -154,7 +154,7 @@ def test_a_goal_that_is_cancelled_while_it_is_planned_moves_nothing():
     assert (controller.sent, controller.cancelled) == ([], [])
 
 
-def test_a_goal_that_is_cancelled_while_the_arm_moves_is_cancelled_at_the_controller():
+def test_goal_cancelled_while_moving_is_cancelled_at_the_controller():
     controller = Controller()
     execution = Execution(controller)
     execution.begin("00" * 16, default("control_msgs/action/FollowJointTrajectory_Goal"))

@@ -31,7 +31,7 @@ def test_waste_is_a_share_of_other_cpu_time(share):
     assert (time.process_time() - began) / 0.2 == pytest.approx(1 + share, rel=0.1)
 
 
-def test_nothing_is_wasted_unasked():
+def test_no_time_is_wasted_by_default():
     waste = CpuWaste(0.0)
     compute(0.02)
     began = time.thread_time()
@@ -50,7 +50,7 @@ while True:
 """In a process of its own: one that runs tests may return other memory meanwhile."""
 
 
-def test_a_leak_is_memory_that_exists_and_stays():
+def test_leaked_memory_is_resident_and_stays():
     command = [sys.executable, "-c", LEAKING]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process,

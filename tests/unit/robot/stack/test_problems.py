@@ -28,6 +28,7 @@ problems:
     objects: [{box: [0.4, 1.0, 0.02], position: [0.5, 0.0, 0.3]}]
     goal: {joints: {joint_1: 1.2}}
   - name: pose
+    set: hard
     start: {joint_1: 1.0}
     goal: {link: tool, pose: {position: [0.5, 0.0, 0.6], orientation: [1, 0, 0, 0]}}
 """
@@ -109,6 +110,12 @@ def test_joints_without_tolerances_get_usual_ones(tmp_path):
 def test_problems_by_hand(tmp_path):
     file = write(tmp_path, {"problems.yaml": BY_HAND}) / "problems.yaml"
     over, pose = requests_of(file).values()
+    book = read_problems(PlanSpec(problems=str(file)))
+    assert {name: [case.name for case in cases] for name, cases in book.sets.items()} == {
+        "all": ["over", "pose"],
+        "hard": ["pose"],
+    }
+    assert [*book.all_messages] == ["goal set 'all', goal 'over'", "goal set 'all', goal 'pose'"]
     removed, box = over["scene"]["world"]["collision_objects"]
     assert removed == {"id": "", "operation": 1}
     assert (box["header"]["frame_id"], box["primitives"]) == ("base", [{"type": "box", "dimensions": [0.4, 1.0, 0.02]}])
@@ -141,6 +148,13 @@ def test_folder_that_is_no_suite(tmp_path, files, message):
         ("goal: {joints: {joint_1: 1.2}}", "goal: {joints: {joint_1: .nan}}", "finite"),
         ("goal: {joints: {joint_1: 1.2}}", "goal: {}", "pose or joints"),
         ("box: [0.4, 1.0, 0.02], ", "", "0 shapes"),
+        (
+            "0.0, 0.3]}]",
+            ".nan, 0.3]}]",
+            "problem 'over': scene.world.collision_objects.1.primitive_poses.0.position.1 is",
+        ),
+        ("start: {joint_1: 1.0}", "start: {joint_1: .inf}", "problem 'pose': request.start_state"),
+        ("name: pose", "name: over", "two problems are called 'over'"),
         ("problems:", "others:", "others"),
         (BY_HAND, "problems: []", "has no planning problem"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from pytest_ldos.base.ros2 import Phase
@@ -31,8 +31,8 @@ def test_commands():
     assert sorted(keys_of("the command")) == sorted(
         field.name for field in fields(MoveCommand) if field.name not in ONLY_FOR_THE_EMBEDDED_CLIENT
     )
-    assert sorted(keys_of("'goal'")) == sorted(REACH.to_dict())
-    assert sorted(keys_of("'pose'")) == sorted(REACH.to_dict()["pose"])
+    assert sorted(keys_of("'goal'")) == sorted(asdict(REACH))
+    assert sorted(keys_of("'pose'")) == sorted(asdict(REACH)["pose"])
     assert sorted(keys_of("'trial'")) == sorted(field.name for field in fields(TrialTag))
 
 

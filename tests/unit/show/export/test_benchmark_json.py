@@ -91,7 +91,7 @@ def alerts_of_github_action_benchmark(before: str, after: str) -> list[str]:
     return [name for name in now if was[name] / now[name] > 2]
 
 
-def test_readers_see_only_times_that_are_better_when_lower():
+def test_only_times_that_are_better_when_lower_are_exported():
     path = PathSpec(name="sight", via=("/camera", "/grasp"), deadline_ms=9.0)
     values = {
         "rate:/scan": 10.0,
@@ -132,7 +132,7 @@ def test_readers_see_only_times_that_are_better_when_lower():
     assert alerts_of_github_action_benchmark(render([fast]), render([slow])) == []
 
 
-def test_a_time_of_zero_has_no_iterations_a_second():
+def test_zero_time_has_no_iterations_per_second():
     trials = with_metrics({"jitter:arm": 0.0, "update:arm": 0.2})
     assert [each["name"] for each in json.loads(render([trials]))["benchmarks"]] == ["baseline[update_arm]"]
     assert left_out_of_benchmarks([(trials, all_series(trials))]) == ["jitter_arm [ms]"]

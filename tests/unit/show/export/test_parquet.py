@@ -35,7 +35,7 @@ def test_existing_model_is_replaced(model, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["tables"]
 
 
-def test_anything_else_stays(model, tmp_path):
+def test_other_content_stays(model, tmp_path):
     write_parquet(model, tmp_path / "tables")
     (tmp_path / "tables/notes.txt").write_text("mine")
     assert not is_model_directory(tmp_path / "tables")
@@ -56,7 +56,7 @@ def test_a_failure_leaves_nothing_behind(model, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_fault_names_the_folder_that_was_asked_for(model, tmp_path, monkeypatch):
+def test_error_names_the_requested_folder(model, tmp_path, monkeypatch):
     def fail(frame, path):
         raise OSError(errno.ENOSPC, "No space left on device")
 

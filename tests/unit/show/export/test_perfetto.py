@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import sys
 from collections import Counter
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import REACH, ErrorCode
 from pytest_ldos.show.export import perfetto as write
@@ -154,13 +156,20 @@ def test_message_rates_add_up(recorded):
         assert sum(value for _, value in read.counters[track]) == count
 
 
-def test_small_pieces_make_the_same_file(recorded, monkeypatch):
+def test_chunk_size_does_not_change_the_file(recorded, monkeypatch):
     model, flow, data, _ = recorded("intra_process")
-    monkeypatch.setattr(write, "_BYTES_AT_ONCE", 4096)
-    told = []
-    assert exported(model, flow=flow, progress=lambda done, of: told.append((done, of))) == data
-    assert len(told) > 10
-    assert told[-1][0] == told[-1][1]
+    monkeypatch.setattr(write, "_EVENTS_AT_ONCE", 100)
+    reported = []
+    assert exported(model, flow=flow, progress=lambda done, of: reported.append((done, of))) == data
+    assert len(reported) > 10
+    assert reported[-1][0] == reported[-1][1]
+
+
+def test_missing_package_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "perfetto.protos.perfetto.trace", None)
+    with pytest.raises(Unavailable, match="the package perfetto") as refused:
+        exported(empty_model())
+    assert "pytest-ldos[report]" in refused.value.remedy
 
 
 def test_trials_phases_and_loops(tmp_path):
@@ -188,7 +197,7 @@ def test_trials_phases_and_loops(tmp_path):
     assert len(read.counters[step]) == len(model.sim_steps) - 1
 
 
-def test_trials_at_one_time_have_tracks_of_their_own(tmp_path):
+def test_simultaneous_trials_have_separate_tracks(tmp_path):
     from pytest_ldos.trace.execution.model import TrialSpan
 
     def trial(name, begin, end):
@@ -208,7 +217,7 @@ def test_trials_at_one_time_have_tracks_of_their_own(tmp_path):
     ]
 
 
-def test_an_empty_model_is_a_trace_too():
+def test_empty_model_gives_a_valid_trace():
     assert parse(exported(empty_model())).slices == []
 
 
@@ -315,7 +324,7 @@ def test_runs_of_a_thread_are_nested_or_disjoint(table):
 
 @pytest.mark.skipif(bool(why_no_processor()), reason=why_no_processor() or "available")
 @pytest.mark.parametrize("name", RECORDED)
-def test_perfettos_trace_processor_reads_it_without_complaint(recorded, tmp_path, name):
+def test_trace_processor_reads_the_file_without_errors(recorded, tmp_path, name):
     model, flow, data, read = recorded(name)
     file = tmp_path / "it.pftrace"
     file.write_bytes(data)
@@ -363,7 +372,7 @@ def made_up(case, directory):
 
 @pytest.mark.skipif(bool(why_no_processor()), reason=why_no_processor() or "available")
 @pytest.mark.parametrize("case", ["empty", "trials", "hosts", "kernel"])
-def test_the_trace_processor_reads_what_recorded_traces_do_not_have(tmp_path, case):
+def test_trace_processor_reads_events_absent_from_recorded_traces(tmp_path, case):
     model, states = made_up(case, tmp_path / "trace")
     data = exported(model, thread_states=states)
     read = parse(data)

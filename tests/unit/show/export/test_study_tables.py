@@ -20,7 +20,7 @@ def test_each_table_is_a_file_with_units_in_its_columns(tmp_path):
     assert seen["p50_us"].to_list() == [10.0, 11.0, 12.0]
 
 
-def test_every_round_and_quantity_has_a_row_with_its_reason_where_there_is_no_number(tmp_path):
+def test_every_round_and_quantity_has_a_row_with_a_number_or_a_reason(tmp_path):
     rounds = (
         Round(case="a", block=0, values={"half_p50": 5.0, "rate": Missing("nothing arrived")}),
         Round(case="a", block=1, failure="no peer answered"),

@@ -36,7 +36,7 @@ def test_every_event_of_a_recorded_trace(golden, name):
 
 
 @pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
-def test_they_are_the_events_that_babeltrace_reads(golden):
+def test_events_equal_those_of_babeltrace(golden):
     opinion = read_with_babeltrace(golden("pipeline_single"))
     expected = [
         {
@@ -53,7 +53,7 @@ def test_they_are_the_events_that_babeltrace_reads(golden):
     ) == in_one_order(expected)
 
 
-def test_they_can_be_indexed_sliced_and_iterated_again(golden):
+def test_events_can_be_indexed_sliced_and_iterated_again(golden):
     events = to_tracetools_events(read_trace(golden("talker_listener")))
     whole = list(events)
     assert events[0] == whole[0]
@@ -64,7 +64,7 @@ def test_they_can_be_indexed_sliced_and_iterated_again(golden):
         events[len(whole)]
 
 
-def test_chunks_of_any_size_make_the_same_events(golden, monkeypatch):
+def test_chunk_size_does_not_change_the_events(golden, monkeypatch):
     trace = read_trace(golden("talker_listener"))
     whole = list(to_tracetools_events(trace))
     for size in (1, 7, 1000):
@@ -72,7 +72,7 @@ def test_chunks_of_any_size_make_the_same_events(golden, monkeypatch):
         assert list(to_tracetools_events(trace)) == whole
 
 
-def test_values_are_plain_and_fields_are_called_as_there(tmp_path):
+def test_values_are_plain_and_fields_keep_tracetools_names(tmp_path):
     event = Event(
         "app:made",
         1,
@@ -111,7 +111,7 @@ def test_values_are_plain_and_fields_are_called_as_there(tmp_path):
     assert not any(isinstance(value, np.generic) for value in first.values())
 
 
-def test_a_field_that_an_event_does_not_have_is_no_key_of_it(tmp_path):
+def test_absent_field_is_no_key(tmp_path):
     for number, members in enumerate(({"_a": Int(32)}, {"_b": Int(32)})):
         event = Event("app:made", 1, members)
         value = dict.fromkeys(members, number)

@@ -46,10 +46,10 @@ def test_grown_spread_is_shown_with_the_change_of_the_median():
 
 def test_possibly_grown_spread_is_shown_with_the_verdict():
     section = section_with(SUSPECT, Verdict.PASSED)
-    beside = f"T1 may have become worse: {WORDS}, p = 0.002"
-    assert summarize(section) == f"nothing moved; {beside}"
+    possible = f"T1 may have become worse: {WORDS}, p = 0.002"
+    assert summarize(section) == f"nothing moved; {possible}"
     for text in formats(section):
-        assert beside in text
+        assert possible in text
 
 
 @pytest.mark.parametrize("aspect", [SPREAD, SUSPECT, QUIET])

@@ -28,7 +28,7 @@ def test_the_answer_is_one_sentence(broken):
     )
 
 
-def test_a_terminal_shows_the_answer_then_the_levels_then_the_cause(broken):
+def test_terminal_shows_result_levels_and_cause(broken):
     lines = lines_of(render_breaking_as(broken, Format.TERMINAL, width=110))
     assert lines[0].startswith("baseline breaks at stack.faults.planning_delay_ms = ")
     assert "where the estimate comes from: middle of the interval" in lines
@@ -45,9 +45,9 @@ def test_metric_is_shown_with_its_limit(tmp_path):
     table = lines_of(render_breaking_as(found, Format.TERMINAL, width=110))
     assert "level broken share interval median starts result" in table
     assert any(line.startswith("1 ms 0 of 12 0 % 0 % … 42 % 1") and line.endswith(" ms 3 holds") for line in table)
-    told = list(cause_of(found))
-    assert any(each.startswith("what explains most of it other than T1 itself: executor queue") for each in told)
-    assert told[-1].endswith("it is slower or less regular, but arrives")
+    reported = list(cause_of(found))
+    assert any(each.startswith("what explains most of it other than T1 itself: executor queue") for each in reported)
+    assert reported[-1].endswith("it is slower or less regular, but arrives")
 
 
 def test_result_without_a_threshold(tmp_path):
@@ -65,7 +65,7 @@ def test_limits_break_downwards(tmp_path):
     assert "does not break down to stack.faults.planning_delay_ms = 1 ms" in answer(nothing)
 
 
-def test_a_load_out_of_reach_is_no_threshold_either(tmp_path):
+def test_unreachable_load_is_no_threshold(tmp_path):
     found = search(MadeUpStack(reaches=50), tmp_path)
     text = render_breaking_as(found, Format.TERMINAL, width=110)
     assert "baseline holds up to " in text
@@ -76,9 +76,9 @@ def test_a_load_out_of_reach_is_no_threshold_either(tmp_path):
 def test_failures_of_the_harshest_measured_level_are_shown(tmp_path):
     """Beyond it, nothing counts."""
     found = search(MadeUpStack(reaches=50, fails=lambda level, index: level > 20 and index == 0), tmp_path)
-    (told,) = [each for each in cause_of(found) if "failed" in each]
-    assert told.startswith(("3 of 12 trials at ", "6 of 24 trials at "))
-    assert "1000" not in told
+    (reported,) = [each for each in cause_of(found) if "failed" in each]
+    assert reported.startswith(("3 of 12 trials at ", "6 of 24 trials at "))
+    assert "1000" not in reported
 
 
 def test_broken_when_calm_is_reported(tmp_path):
@@ -102,7 +102,7 @@ def test_inconclusive_search_is_reported(tmp_path):
     assert "could not be decided: whether fewer than 50 % of trials succeed" in answer(found)
 
 
-def test_programs_get_everything(broken):
+def test_json_has_everything(broken):
     document = json.loads(render_breaking_as(broken, Format.JSON))
     assert (document["schema"], document["finding"], document["scenario"]) == (1, "breaks", "baseline")
     assert document["holds"] < document["estimate"] < document["breaks"]
@@ -142,7 +142,7 @@ def test_controller_text_is_escaped(hostile):
     [(1280, False), pytest.param(380, True, marks=pytest.mark.acceptance)],
     ids=["wide, light", "narrow, dark"],
 )
-def test_a_browser_shows_it(hostile, tmp_path, width, dark):
+def test_page_works_in_a_browser(hostile, tmp_path, width, dark):
     probe = (
         f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
         f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "points": document.querySelectorAll("svg .point path").length, '

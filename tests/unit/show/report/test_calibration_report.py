@@ -111,7 +111,7 @@ def text_of(result=RESULT, width=120):
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_it_fits_and_nothing_is_cut(width):
+def test_report_fits_and_is_not_truncated(width):
     for text in (text_of(width=width), render_self_test(TESTED, width=width, color=False)):
         assert max(map(len, text.splitlines())) <= width
         assert "…" not in text.replace(" … ", "")
@@ -136,7 +136,7 @@ def test_calibration_report():
     assert lines[-1] == f"stored: {FILE}"
 
 
-def test_nothing_is_enough():
+def test_no_number_of_trials_is_sufficient():
     suggestions = tuple(suggest(PROMISES, design, effect=1e-6) for design in Design)
     text = text_of(dataclasses.replace(RESULT, suggestions=suggestions, planted=()))
     assert text.count("no tested number of trials is enough for any metric") == 2
@@ -168,7 +168,7 @@ def test_self_test_report():
     assert lines[-1] == "the gate kept its promises (1 was due), and did not call an equal version regressed"
 
 
-def test_promises_that_were_not_kept_are_named():
+def test_broken_promises_are_named():
     missed = point(0.05, promised=Promised("T3", 0.6, 0.3), share=Share(3, 60))
     wolf = point(0.0, verdict=Verdict.REGRESSED, seen_by=("T1",))
     result = dataclasses.replace(TESTED, detections=(wolf, missed))

@@ -62,7 +62,7 @@ def labels(drawn: str) -> list[tuple[float, float, str]]:
 
 
 @pytest.mark.parametrize("axis", [Axis(low=2, high=8), Axis(low=0.1, high=1000, is_log=True)], ids=["linear", "log"])
-def test_a_place_has_its_value_and_a_value_its_place(axis):
+def test_scale_and_its_inverse_agree(axis):
     assert [axis.share(axis.low), axis.share(axis.high)] == [0, 1]
     assert [axis.share(axis.at(share)) for share in (0.25, 0.5, 0.9)] == pytest.approx([0.25, 0.5, 0.9])
     assert (axis.share(0), axis.share(1e9)) == (0, 1), "a value beyond stands at the end"
@@ -78,7 +78,7 @@ def test_any_values_have_an_axis_around_them(values, is_log):
     assert str(draw(chart(x=axis, y=axis)))
 
 
-def test_an_axis_is_logarithmic_where_values_span_a_decade():
+def test_axis_is_logarithmic_if_values_span_a_decade():
     assert [spans_decades(each) for each in ([1, 10], [1, 9], [0, 100], [])] == [True, False, False, False]
 
 
@@ -93,7 +93,7 @@ def test_a_logarithmic_axis_has_some_round_labels(low, high):
     assert all(f"{value:e}"[0] in "125" for value in below)
 
 
-def test_labels_do_not_hide_each_other():
+def test_labels_do_not_overlap():
     ticks = tuple((number, f"{number:04}") for number in range(100))
     drawn = str(draw(chart(x=Axis(low=0, high=100, ticks=ticks), series=(), fields=(), labels=(), rules=())))
     places = [x for x, _, text in labels(drawn) if re.fullmatch(r"\d{4}", text)]
@@ -101,7 +101,7 @@ def test_labels_do_not_hide_each_other():
     assert min(after - before for before, after in pairwise(places)) >= 44
 
 
-def test_names_are_side_by_side_in_two_lines_where_they_are_long():
+def test_long_names_are_staggered_on_two_lines():
     ticks = ((0, "short"), (1, "another"), (2, "x" * 200))
     drawn = str(draw(chart(x=Axis(low=-0.5, high=2.5, ticks=ticks))))
     found = {text[:5]: (x, y) for x, y, text in labels(drawn)}
@@ -125,7 +125,7 @@ def test_every_mark_has_its_value_and_its_class():
     assert root.findtext(f"{SVG}title") == root.findtext(f"{SVG}desc") == "words"
 
 
-def test_an_interval_without_an_end_goes_on_to_the_edge():
+def test_unbounded_interval_extends_to_the_edge():
     drawn = render_svg(chart(series=chart().series[:1])).decode()
     ways = re.findall(r'<g class="whisker"[^>]*><path d="M \S+ (\S+) L \S+ (\S+)"', drawn)
     assert len(ways) == 2
@@ -140,14 +140,14 @@ def test_a_mark_without_a_number_is_not_drawn():
     assert "one<" in drawn
 
 
-def test_colours_are_the_pages():
+def test_colours_come_from_the_page():
     inside = str(draw(chart()))
     assert "var(--s1)" in inside
     assert not re.search(r'="#[0-9a-f]{6}"', inside)
     assert "var(" not in render_svg(chart()).decode()
 
 
-def test_equal_colours_are_equal_in_the_dark():
+def test_equal_colours_are_equal_in_the_dark_scheme():
     assert light().keys() == colours(dark=True).keys()
     for name, colour in light().items():
         used = re.sub(r"var\(--(\w+)\)", r"\1", variables()[colour])
@@ -158,7 +158,7 @@ def test_equal_colours_are_equal_in_the_dark():
 
 
 @pytest.mark.parametrize("render", [render_svg, render_png, lambda chart: str(draw(chart)).encode()])
-def test_the_same_bytes_whatever_the_user_has_set(render, monkeypatch):
+def test_image_is_independent_of_user_settings(render, monkeypatch):
     first = render(chart())
     monkeypatch.setitem(mpl.rcParams, "font.size", 30)
     monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "red")
@@ -167,12 +167,12 @@ def test_the_same_bytes_whatever_the_user_has_set(render, monkeypatch):
     assert b"Matplotlib" not in first
 
 
-def test_an_image_is_sharp():
+def test_image_has_a_high_resolution():
     width, height = struct.unpack(">II", render_png(chart())[16:24])
     assert (width, height) == (1040, 500)
 
 
-def test_a_page_may_hold_any_number_of_them():
+def test_drawings_have_no_identifiers_or_scripts():
     drawn = str(draw(chart())) + render_svg(chart()).decode()
     assert not re.search(
         r"\s(id|style|clip-path|on\w+)=|<(script|style|use|defs|metadata)|url\(|http(?!://www.w3)", drawn
@@ -180,7 +180,7 @@ def test_a_page_may_hold_any_number_of_them():
 
 
 @pytest.mark.filterwarnings("error")
-def test_foreign_text_is_text():
+def test_foreign_text_is_escaped():
     hostile = ET.fromstring(render_svg(chart(HOSTILE)))
     plain = ET.fromstring(render_svg(chart("w" * len(HOSTILE))))
     assert [each.tag for each in hostile.iter()] == [each.tag for each in plain.iter()]

@@ -33,7 +33,7 @@ def width_of(group: ET.Element) -> float:
 
 def test_widths_are_shares_and_callees_are_above():
     frames = frames_of(draw_flame(PROFILE, title="it"))
-    found = {said.split(":")[0]: group for said, group in frames.items()}
+    found = {printed.split(":")[0]: group for printed, group in frames.items()}
     assert set(found) == {"all", "p", "q", "f", "g", "h"}
     whole = width_of(found["all"])
     assert [round(width_of(found[name]) / whole, 3) for name in "pqfgh"] == [0.95, 0.05, 0.8, 0.6, 0.15]
@@ -84,27 +84,27 @@ def test_only_certain_changes_have_a_colour():
     base = FoldedStacks({("p", "f"): 500, ("p", "g"): 500})
     head = FoldedStacks({("p", "f"): 750, ("p", "g"): 240, ("p", "new"): 10})
     frames = frames_of(draw_difference(compare_profiles([base], [head]), title="it"))
-    colours = {said.split(":")[0]: group.find(f"{SVG}rect").get("class") for said, group in frames.items()}
+    colours = {printed.split(":")[0]: group.find(f"{SVG}rect").get("class") for printed, group in frames.items()}
     assert colours["f"] == "more5"
     assert colours["g"] == "less5"
     assert colours["p"] == "same"
-    said = next(each for each in frames if each.startswith("f:"))
-    assert "50.0 % → 75.0 %, +25.0 % of all (+" in said
+    printed = next(each for each in frames if each.startswith("f:"))
+    assert "50.0 % → 75.0 %, +25.0 % of all (+" in printed
 
 
 def test_equal_versions_have_no_colour_and_noise_is_described():
     difference = compare_profiles([PROFILE], [PROFILE])
     frames = frames_of(draw_difference(difference, title="it"))
     assert {group.find(f"{SVG}rect").get("class") for group in frames.values()} == {"all", "same"}
-    assert sum("may be chance" in said for said in frames) == len(frames) - 1
+    assert sum("may be chance" in printed for printed in frames) == len(frames) - 1
     assert "the variation between starts is unknown" in " ".join(describe_noise(difference))
     assert list(describe_changes(difference)) == ["no frame's share changed significantly"]
 
 
-def test_vanished_frames_are_seen():
+def test_removed_frames_are_drawn():
     difference = compare_profiles([FoldedStacks({("old",): 400})], [FoldedStacks({("new",): 400})])
     frames = frames_of(draw_difference(difference, title="it"))
-    found = {said.split(":")[0]: group for said, group in frames.items()}
+    found = {printed.split(":")[0]: group for printed, group in frames.items()}
     assert width_of(found["old"]) == width_of(found["new"]) == pytest.approx(width_of(found["all"]) / 2, rel=0.01)
 
 

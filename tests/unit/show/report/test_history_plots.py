@@ -41,7 +41,7 @@ def shown(levels=(0.0,) * 6 + (0.2,) * 6, **changes):
     [(1280, False), pytest.param(420, True, marks=pytest.mark.acceptance)],
     ids=["wide, light", "narrow, dark"],
 )
-def test_the_readers_scheme_and_width_are_followed(tmp_path, width, dark):
+def test_colour_scheme_and_width_follow_the_reader(tmp_path, width, dark):
     page = render_page(shown()).replace("<details>", "<details open>")
     found = chromium.look_at(page, tmp_path, width=width, dark=dark, script=PROBE).result
     assert found["ground"] == ("rgb(15, 20, 24)" if dark else "rgb(255, 255, 255)")
@@ -52,14 +52,14 @@ def test_the_readers_scheme_and_width_are_followed(tmp_path, width, dark):
 
 
 @in_browser
-def test_names_are_words(tmp_path):
+def test_names_are_escaped(tmp_path):
     found = chromium.look_at(render_page(shown(metric=HOSTILE, unit="<i>ms</i>")), tmp_path, script=PROBE).result
     assert f"{HOSTILE}, <i>ms</i>" in found["titles"]
     assert found["tags"] == 0
 
 
 @in_browser
-def test_nothing_runs(tmp_path):
+def test_page_has_no_scripts(tmp_path):
     page = render_page([*shown(), *shown(metric="T2")])
     assert page.count('role="img"') == 2
     assert chromium.look_at(page, tmp_path).console == []
@@ -69,15 +69,15 @@ def test_nothing_runs(tmp_path):
     assert "<title>History of performance</title>" in found.dom
 
 
-def test_an_image_shows_names_as_words():
+def test_image_shows_names_as_text():
     image = ET.fromstring(figure.render_image(shown(metric="<b>bold</b>"), "svg"))
     texts = [each.text for each in image.iter("{http://www.w3.org/2000/svg}text")]
     assert "<b>bold</b>, ms" in texts
     assert "rolling anchor" in texts
 
 
-def test_commits_that_stand_out_are_marked_and_every_commit_has_its_value():
-    """What pointing at a commit displays stands in the table as well."""
+def test_notable_commits_are_marked_and_every_commit_has_its_value():
+    """The text shown when pointing at a commit is also in the table."""
     ((trend, points),) = found = shown([0.0] * 12 + [0.2] * 12 + [0.2 + 0.02 * number for number in range(12)])
     page = render_page(found)
     tips = {kind: re.findall(rf"<title>(\w+): [^<]*{kind}", page) for kind in ("level changes", "creep")}

@@ -65,12 +65,12 @@ CREEPING = [0.005 * number for number in range(60)]
         ([], "unknown", Tone.PLAIN),
     ],
 )
-def test_the_badge_is_the_worst_state_and_never_good_where_something_was_not_judged(verdicts, text, tone):
+def test_badge_is_the_worst_state_and_not_good_if_unjudged(verdicts, text, tone):
     found = badge_of(*(trend_of(verdict=each, scenario=f"s{number}") for number, each in enumerate(verdicts)))
     assert (found.text, found.tone) == (text, tone)
 
 
-def test_a_base_says_nothing_of_the_present():
+def test_base_does_not_affect_the_badge():
     assert badge_of(trend_of(version="base")).text == "unknown"
 
 
@@ -80,7 +80,7 @@ def test_badge_of_a_creeping_metric_is_not_good():
     assert badge_of(trend_of(CREEPING, verdict="regressed")).text == "regressed"
 
 
-def test_another_host_class_has_a_page_and_a_state_of_its_own():
+def test_each_host_class_has_its_own_page_and_state():
     pages = site(trend_of(), trend_of(verdict="regressed", host_class="other"))
     states = re.findall(r'class="badge (\w+)"', pages["index.html"])
     assert states == ["bad", "good", "bad"]
@@ -90,7 +90,7 @@ def test_another_host_class_has_a_page_and_a_state_of_its_own():
             assert ("host class other" in page) != ("host class host" in page)
 
 
-def test_links_lead_to_files_and_headings_that_are_there():
+def test_links_lead_to_existing_files_and_headings():
     pages = site(trend_of(), trend_of(metric="T2"), trend_of(scenario="a/b", host_class="ö"))
     for name, page in pages.items():
         if name.endswith(".html"):
@@ -101,11 +101,11 @@ def test_links_lead_to_files_and_headings_that_are_there():
 
 
 @pytest.mark.parametrize("scenario", ["a/b", "../x", "", ".", "con\0x", "x" * 5000, "ü\udcff", HOSTILE])
-def test_a_name_of_a_file_is_safe(scenario):
+def test_file_names_are_safe(scenario):
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}\.html", file_of(BaselineKey("s", "h", scenario)))
 
 
-def test_names_that_look_alike_have_files_of_their_own():
+def test_similar_names_have_separate_files():
     keys = [("a", "b", "c/d"), ("a", "b", "c_d"), ("a", "b", "c-d"), ("a", "bc", "-d"), ("ab", "", "c-d")]
     assert len({file_of(BaselineKey(*key)) for key in keys}) == len(keys)
 
@@ -118,7 +118,7 @@ def test_the_badge_for_shields():
 
 
 @pytest.mark.parametrize("verdict", ["passed", "regressed", "unjudged"])
-def test_the_badge_is_an_image_with_words(verdict):
+def test_badge_is_an_image_with_text(verdict):
     drawn = ET.fromstring(site(trend_of(verdict=verdict))["badge.svg"])
     words = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert words == ["ldos", {"unjudged": "unknown"}.get(verdict, verdict)]
@@ -167,7 +167,7 @@ def test_only_a_commit_has_an_address(name):
 
 
 @pytest.mark.parametrize("url", ["http://github.example/a/b", "javascript:alert(1)", "a/b", 'https://x/"onclick="'])
-def test_an_address_of_a_repository_is_one(url):
+def test_repository_address_is_validated(url):
     with pytest.raises(ConfigurationError, match="is not an address"):
         Origins(url)
 
@@ -187,7 +187,7 @@ def hostile_site() -> dict[str, Rendered]:
     [(1280, False), pytest.param(390, True, marks=pytest.mark.acceptance)],
     ids=["wide, light", "narrow, dark"],
 )
-def test_pages_are_legible_and_names_are_words(tmp_path, width, dark):
+def test_pages_are_legible_and_names_are_escaped(tmp_path, width, dark):
     pages = {name: page for name, page in hostile_site().items() if name.endswith(".html")}
     assert len(pages) == 3
     for name, page in pages.items():
@@ -205,7 +205,7 @@ def test_the_same_history_makes_the_same_bytes():
     assert site(*trends)["index.html"] == site(*reversed(trends))["index.html"]
 
 
-def test_every_commit_has_its_step_and_remarkable_ones_are_marked():
+def test_every_commit_is_drawn_and_changes_are_marked():
     wander = [0.004 * (number * 7 % 5) for number in range(36)]
     levels = [0.0] * 12 + [0.2] * 12 + [0.2 + 0.02 * number for number in range(12)]
     trend = trend_of([sum(each) for each in zip(levels, wander, strict=True)])
@@ -231,7 +231,7 @@ def test_pinned_commit_is_marked():
     assert "since start" not in page
 
 
-def test_columns_without_a_word_are_left_out():
+def test_empty_columns_are_left_out():
     columns = (Column("a"), Column("b"), Column("c"))
     table = Table(columns=columns, rows=(("1", "", Words("")), ("2", Words("x"), Words("")))).without_empty()
     assert table.columns == columns[:2]

@@ -64,12 +64,12 @@ def headings(tree):
     return [int(tag[1]) for tag, _, _ in tree.found if re.fullmatch(r"h[1-6]", tag)]
 
 
-def test_everything_is_closed(tree):
+def test_every_element_is_closed(tree):
     assert tree.open == []
     assert tree.found[0][0] == "html"
 
 
-def test_nothing_is_loaded_and_nothing_runs(tree):
+def test_page_loads_nothing_and_has_no_scripts(tree):
     text = page.render(full_document())
     policy = next(each["content"] for each in tree.all("meta") if each.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none';")
@@ -88,7 +88,7 @@ def test_the_title_names_the_stack():
     assert "<title>ldos on ros2-mock: passed</title>" in page.render(Document(sections=(section,)))
 
 
-def test_a_reader_of_the_page_finds_its_way(tree):
+def test_page_can_be_navigated(tree):
     """Language, title, landmarks, the way past the head, and headings that skip no level."""
     assert tree.found[0][1]["lang"] == "en"
     assert tree.text("title")[0] == "ldos: regressed"
@@ -100,19 +100,19 @@ def test_a_reader_of_the_page_finds_its_way(tree):
     assert all(later <= earlier + 1 for earlier, later in itertools.pairwise(levels))
 
 
-def test_the_focus_is_always_seen(tree):
+def test_focus_is_always_visible(tree):
     (style,) = tree.text("style")
     assert ":focus-visible { outline: 3px solid" in style
     assert not re.search(r"outline(-style|-width)?: *(none|0)", style)
 
 
-def test_motion_only_for_those_who_want_it(tree):
+def test_page_has_no_animation(tree):
     (style,) = tree.text("style")
     assert "prefers-reduced-motion: reduce" in style
     assert not re.search(r"\b(animation|transition)\b", style)
 
 
-def test_identifiers_are_unique_and_found(tree):
+def test_identifiers_are_unique_and_links_resolve(tree):
     ids = [attributes["id"] for _, attributes, _ in tree.found if "id" in attributes]
     assert len(ids) == len(set(ids))
     named = [attributes[name] for _, attributes, _ in tree.found for name in ("aria-labelledby",) if name in attributes]
@@ -121,17 +121,17 @@ def test_identifiers_are_unique_and_found(tree):
     assert {each["href"][1:] for each in tree.all("a")} <= set(ids)
 
 
-def test_tables_say_what_they_are(tree):
+def test_tables_have_captions_and_scopes(tree):
     assert len(tree.all("caption")) == len(tree.all("table")) > 5
     assert all(each.get("scope") in {"col", "row"} for each in tree.all("th"))
 
 
-def test_no_heading_of_a_column_is_empty(tree):
-    """That of the drawn intervals says so to those who do not see them."""
+def test_column_headings_are_not_empty(tree):
+    """Drawn intervals have a text for screen readers."""
     assert "interval, drawn" in tree.text("span")
 
 
-def test_drawings_are_named_or_repeat_their_row(tree):
+def test_drawings_have_a_name_or_are_decorative(tree):
     drawings = tree.all("svg")
     assert len(drawings) > 10
     assert all((each.get("role") == "img") or each.get("aria-hidden") == "true" for each in drawings)
@@ -141,7 +141,7 @@ def test_drawings_are_named_or_repeat_their_row(tree):
     assert all(each["tabindex"] == "0" and each["aria-label"] for each in regions)
 
 
-def test_the_path_to_blame_is_a_waterfall_of_both_versions_with_one_part_in_colour(tree):
+def test_slowed_path_is_a_waterfall_of_both_versions_with_one_coloured_part(tree):
     titles = [text for text in tree.text("title") if text.startswith("planning, ")]
     assert titles == ["planning, main~1: 1.00 ms", "planning, this run: 6.00 ms"]
     marked = [
@@ -156,13 +156,13 @@ def test_the_path_to_blame_is_a_waterfall_of_both_versions_with_one_part_in_colo
     assert {each for each in coloured if "marked" not in each} == {"part plain"}
 
 
-def test_every_value_of_a_drawing_stands_in_a_table(tree):
+def test_every_value_of_a_drawing_is_in_a_table(tree):
     cells = tree.text("td")
     for value in ("14.0 ms", "15.0 ms", "13.9 ms", "9.80 ms", "failed"):
         assert value in cells
 
 
-def test_the_verdict_comes_first_then_what_moved_and_what_to_do(tree):
+def test_verdict_comes_first_then_changes_and_advice(tree):
     wanted = ["What moved", "What to do", "Minimum detectable effects", "More trials would help", "All metrics"]
     wanted += ["Where the time went", "Failures", "Trials", "What else differs", "How it was measured"]
     assert [text for text in tree.text("h3") if text in wanted] == wanted
@@ -198,7 +198,7 @@ def test_everything_in_the_document_is_shown(tree, part):
 
 
 @pytest.mark.parametrize("text", representatives(HOSTILE, 5))
-def test_hostile_words_change_nothing_of_the_page(text):
+def test_hostile_text_does_not_change_the_page(text):
     """The same elements with the same attributes as with a harmless word, one for one."""
     section, infra = full_document().sections
     small = full_document(sections=(dataclasses.replace(section, metrics=section.metrics[:1]), infra))
@@ -209,7 +209,7 @@ def test_hostile_words_change_nothing_of_the_page(text):
     assert Tree(hostile).shape == Tree(page.render(in_words(small, harmless))).shape
 
 
-def test_words_are_shown_as_they_were_written():
+def test_text_is_shown_as_written():
     name = "a <b> & \"c\" 'd' </script>"
     assert name in Tree(page.render(in_words(full_document(), name))).text("bdi")
 
@@ -244,15 +244,17 @@ def test_interleaved_versions_are_drawn_in_order():
         each["class"] for each in Tree(page.render(Document(sections=(section,)))).all("g") if "field" in each["class"]
     ]
     assert fields == ["field base", "field head", "field head", "field base"]
-    apart = dataclasses.replace(section, interleaving=None)
+    sequential = dataclasses.replace(section, interleaving=None)
     fields = [
-        each["class"] for each in Tree(page.render(Document(sections=(apart,)))).all("g") if "field" in each["class"]
+        each["class"]
+        for each in Tree(page.render(Document(sections=(sequential,)))).all("g")
+        if "field" in each["class"]
     ]
     assert fields == ["field base", "field base", "field head", "field head"]
 
 
 @pytest.mark.parametrize("verdict", representatives([None, *Verdict], 3))
-def test_a_verdict_is_a_word_not_only_a_colour(verdict):
+def test_verdict_is_shown_as_a_word_and_a_colour(verdict):
     tree = Tree(page.render(Document(sections=(full_section(verdict=verdict),))))
     word = "not judged" if verdict is None else verdict.value.replace("_", " ")
     assert any(word in text for text in tree.text("span"))

@@ -58,7 +58,7 @@ def seen(request, tmp_path_factory):
     return dark, found
 
 
-def test_the_readers_scheme_is_followed(seen):
+def test_colour_scheme_follows_the_reader(seen):
     dark, found = seen
     assert found.result["ground"] == ("rgb(15, 20, 24)" if dark else "rgb(255, 255, 255)")
 
@@ -77,7 +77,7 @@ def test_the_page_is_no_wider_than_the_window(seen):
 @pytest.mark.parametrize(
     "made", representatives([sweep_page, study_page, breaking_page], 1), ids=["sweep", "study", "breaking"]
 )
-def test_nor_are_other_pages_on_a_telephone(tmp_path, made):
+def test_other_pages_are_no_wider_than_a_phones_window(tmp_path, made):
     opened = made().replace("<details>", "<details open>")
     found = chromium.look_at(opened, tmp_path, width=NARROW, script=PROBE).result
     assert (found["width"], found["overflow"], found["wide"]) == (NARROW, 0, [])
@@ -99,7 +99,7 @@ def test_nothing_is_reported_to_the_console(tmp_path):
     assert "<iframe" not in found.dom
 
 
-def test_a_script_would_be_refused_and_the_console_tells(tmp_path):
+def test_injected_script_is_refused_with_a_console_message(tmp_path):
     refused = page.render(full_document()).replace("</body>", "<script>document.title = 'ran'</script></body>")
     found = chromium.look_at(refused, tmp_path)
     assert any("Content Security Policy" in line for line in found.console)

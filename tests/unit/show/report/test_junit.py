@@ -11,7 +11,7 @@ from pytest_ldos.show.report.workflow_commands import junit_properties
 from tests.builders.reports import HOSTILE, full_document, in_words
 
 
-def test_all_that_a_dashboard_needs():
+def test_properties_have_all_a_dashboard_needs():
     properties = junit_properties(full_document())
     assert properties["ldos.scenario"] == "msg_load"
     assert properties["ldos.verdict"] == "regressed"
@@ -24,7 +24,7 @@ def test_all_that_a_dashboard_needs():
     assert properties["ldos.grip.median_N"] == "14.2"
 
 
-def test_what_has_no_bound():
+def test_unbounded_values():
     properties = junit_properties(full_document())
     assert (properties["ldos.T3.ratio_low"], properties["ldos.T3.ratio_high"]) == ("0", "inf")
     assert properties["ldos.T3.mde"] == "inf"
@@ -36,7 +36,7 @@ def test_a_second_scenario_has_its_name_in_its_properties():
     assert properties["ldos.cpu_load.verdict"] == "infra"
 
 
-def test_each_verdict_of_one_scenario_has_properties_of_its_own():
+def test_each_verdict_of_a_scenario_has_its_own_properties():
     sections = tuple(Section(scenario="arm", verdict=verdict) for verdict in Verdict)[:4]
     properties = junit_properties(Document(sections=sections))
     names = ["ldos.verdict", "ldos.arm.verdict", "ldos.arm-3.verdict", "ldos.arm-4.verdict"]
@@ -49,7 +49,7 @@ def test_nothing_measured():
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_make_no_xml(text):
+def test_hostile_text_is_escaped_in_xml(text):
     for name, value in junit_properties(in_words(full_document(), text)).items():
         written = f"{bin_xml_escape(name)}{bin_xml_escape(value)}"
         written.encode()

@@ -52,7 +52,7 @@ def test_several_machines_may_measure_several_stacks():
     assert "\n## ✅ ldos on ros2-mock and embedded: passed\n" in markdown.render_several(reports)
 
 
-def test_the_verdict_comes_first_then_what_moved_and_what_to_do():
+def test_verdict_comes_first_then_changes_and_advice():
     text = markdown.render(full_document())
     assert text.startswith(f"{markdown.MARK}\n\n## ❌ ldos: regressed\n")
     order = [
@@ -78,7 +78,7 @@ def test_numbers_are_readable_as_text():
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_change_nothing_of_the_document(text):
+def test_hostile_text_does_not_change_the_document(text):
     """The same blocks as with harmless words, one for one."""
     rendered = markdown.render(in_words(full_document(), text))
     rendered.encode()
@@ -88,7 +88,7 @@ def test_hostile_words_change_nothing_of_the_document(text):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_are_words(text):
+def test_hostile_text_is_escaped(text):
     tokens = parsed(markdown.render(in_words(full_document(), text)))
     types = {token.type for token in tokens}
     assert not types & {"link_open", "image", "code_inline", "code_block", "fence", "em_open", "s_open", "heading_6"}
@@ -98,12 +98,12 @@ def test_hostile_words_are_words(text):
 
 
 @pytest.mark.parametrize("text", ["a\n::error::x", "::error::x", "##[error]x"])
-def test_no_line_is_a_command_to_the_log(text):
+def test_no_line_is_a_workflow_command(text):
     lines = markdown.render(in_words(full_document(), text)).splitlines()
     assert not [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
 
 
-def test_words_are_shown_as_they_were_written():
+def test_text_is_shown_as_written():
     name = "a|b <i>*x*</i> `y` [z](q) #1 @me $k$ 1_2_3 &amp; ~~s~~ https://evil.example"
     shown = "".join(token.content for token in parsed(f"- {escape(name)}") if token.type.startswith("text"))
     assert shown.replace("\u2060", "") == name
@@ -115,7 +115,7 @@ def test_mentions_are_escaped():
     assert not re.search(r"@[\w]|#\d|gh-\d", shown, re.IGNORECASE)
 
 
-def test_a_report_that_is_too_long_for_a_comment_is_cut_at_the_details():
+def test_overlong_comment_omits_the_details():
     notes = tuple(f"note {number}: {'x' * 200}" for number in range(400))
     text = markdown.render(Document(sections=(full_section(notes=notes),)))
     assert len(text) < 65_536
@@ -126,7 +126,7 @@ def test_a_report_that_is_too_long_for_a_comment_is_cut_at_the_details():
     assert many.endswith("too long for a comment.\n")
 
 
-def test_a_long_sentence_and_a_long_list_are_cut():
+def test_long_sentences_and_lists_are_shortened():
     reasons = tuple(f"{number} {'y' * 2000}" for number in range(30))
     text = markdown.render(Document(sections=(full_section(reasons=reasons),)))
     assert "y" * 601 not in text

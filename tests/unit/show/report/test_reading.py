@@ -44,7 +44,7 @@ def test_written_document_is_read_back(written, document):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_are_words(written, text):
+def test_hostile_text_is_escaped(written, text):
     document = in_words(full_document(), text)
     assert written(json_text.render(document).encode()) == document
 
@@ -129,7 +129,7 @@ ODD: tuple[object, ...] = (
 )
 
 
-def test_nothing_is_read_that_the_schema_refuses_and_all_that_is_read_can_be_shown(written):
+def test_documents_refused_by_the_schema_are_not_read_and_others_can_be_shown(written):
     """Every place of a document with every odd value in turn, drawn by a fixed seed."""
     whole = plain()
     drawn = random.Random(8)
@@ -149,7 +149,7 @@ def test_nothing_is_read_that_the_schema_refuses_and_all_that_is_read_can_be_sho
         assert workflow_commands.render(document).count("\n") <= len(document.sections)
 
 
-def test_a_field_too_many_and_one_too_few(written):
+def test_additional_and_missing_fields_are_refused(written):
     made = plain()
     made["sections"][1]["extra"] = 1
     with pytest.raises(RecordUnreadable, match=r"sections\[1\] has not exactly the fields of a Section"):
@@ -159,6 +159,6 @@ def test_a_field_too_many_and_one_too_few(written):
         written(made)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_missing_file_is_refused(tmp_path):
     with pytest.raises(RecordUnreadable, match="cannot be read: No such file"):
         reading.read_document(tmp_path / "none.json")

@@ -35,12 +35,12 @@ def test_a_use_of_more_trials_has_its_sentence(use, sentence):
     assert describe_more_trials(use) == sentence
 
 
-def test_every_kind_has_one():
+def test_every_kind_has_a_sentence():
     assert {type(reason) for reason, _ in REASONS} == {*get_args(why.Reason)}
     assert {type(use) for use, _ in USES} == {*get_args(MoreTrials)}
 
 
-def test_a_calibration_that_is_not_used():
+def test_unused_calibration_is_reported():
     end = "which is not used for scenario 'cpu_load' of the ros2 stack on host class mine (ldos calibrate --scenario cpu_load)"
     assert (
         describe_other_calibration(OtherHostClasses(HERE, ("a", "b")))

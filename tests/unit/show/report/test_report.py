@@ -61,7 +61,7 @@ def failure_of(section):
     return render_failure(compose([section]))
 
 
-def test_a_regression_shows_all_that_is_needed_to_act():
+def test_regression_is_shown_with_everything_needed_to_act():
     """Metric, both medians, ratio with interval, floor, MDE, and the trace."""
     head, base = noisy_set(1, factors={"T1": 1.4}), noisy_set(2)
     section = section_of(head, base, notes=("trace: /somewhere/trace",))
@@ -79,7 +79,7 @@ def test_a_regression_shows_all_that_is_needed_to_act():
     assert "T2 execution latency" not in message
 
 
-def test_the_spread_that_covariates_leave_is_shown():
+def test_adjusted_spread_is_shown():
     alone = section_of(on_a_cpu(noisy_set(1), slowness=1.0, seed=1))
     t1, t3 = (metric_of(alone, name).head for name in ("T1", "T3"))
     assert t1.adjusted_cv < 0.5 * t1.cv
@@ -98,13 +98,13 @@ def test_a_metric_that_regressed_by_failures_has_its_numbers():
     assert "T1 planning latency: regressed" in failure_of(section)
 
 
-def test_an_upper_end_that_is_only_large_says_so():
+def test_large_upper_end_is_shown_as_approximate():
     change = metric_of(section_of(noisy_set(1), noisy_set(2)), "T1").change
     shown = interval_of(dataclasses.replace(change, low=0.2, high=4141.75))
     assert shown == "-80.0 % … > 1000 %"
 
 
-def test_settings_that_differ_are_named():
+def test_differing_settings_are_named():
     head = noisy_set(1)
     delayed = dataclasses.replace(head.spec, stack=StackSpec(faults=FaultSpec(planning_delay_ms=6)))
     notes = list(describe_measurement(section_of(dataclasses.replace(head, spec=delayed), noisy_set(2))))
@@ -208,19 +208,19 @@ UNJUDGED = {"T3": 3.0}
 
 def test_unjudged_metrics_are_shown_with_the_verdict_in_every_format():
     section = section_of(*(noisy_set(seed, cv=UNJUDGED, session="one") for seed in (1, 2)))
-    beside = f"not judged here: T3 ({change_of(metric_of(section, 'T3').change)})"
+    unjudged = f"not judged here: T3 ({change_of(metric_of(section, 'T3').change)})"
     first, reason, *_ = text_of(section).splitlines()
-    assert first == f"baseline: passed; 10 of 10 trials succeeded; {beside}"
+    assert first == f"baseline: passed; 10 of 10 trials succeeded; {unjudged}"
     assert "T3 is not judged here: its MDE is" in reason
-    assert summarize(section) == f"nothing moved; {beside}"
+    assert summarize(section) == f"nothing moved; {unjudged}"
     document = compose([section])
     assert metric_of(section, "T3").verdict == "not_judged"
     assert "nothing moved; not judged here: T3" in markdown.render(document)
-    assert beside in html.render(document)
+    assert unjudged in html.render(document)
     assert "not_judged" in text_of(section)
 
 
-def test_a_remedy_that_was_used_up_is_not_advised():
+def test_exhausted_remedy_is_not_suggested():
     """Interleaving is advised first, then more trials, then a calibration, then a quieter machine."""
 
     def advice_of(most=0, session="", lookup=None):
@@ -297,7 +297,7 @@ def test_text_of_other_programs_cannot_reach_the_terminal():
     assert "[bold]x[/bold]" in shown
 
 
-def test_colour_only_where_it_is_wanted():
+def test_colour_only_if_requested():
     section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
     assert "\x1b[" in render(compose([section]), width=100, color=True)
     assert "\x1b[" not in text_of(section)
@@ -310,13 +310,13 @@ def approximately(seed, **options):
     return taken_from(noisy_set(seed, stack_kind="of nobody", **options), "T3", STATES)
 
 
-def test_markers_and_probes_need_no_word():
+def test_markers_and_probes_need_no_note():
     section = section_of(noisy_set(1), noisy_set(2))
     assert describe_sources(section) == ()
     assert APPROXIMATELY not in text_of(section)
 
 
-def test_an_approximate_number_says_so_and_why_below_the_table():
+def test_approximate_number_is_marked_and_explained_below_the_table():
     section = section_of(approximately(1), approximately(2))
     lines = text_of(section).splitlines()
     (row,) = [line for line in lines if line.startswith("  T3 ")]
@@ -327,14 +327,14 @@ def test_an_approximate_number_says_so_and_why_below_the_table():
     assert all("≈" not in line for line in lines if line not in (row, why))
 
 
-def test_a_regression_of_an_approximate_number_says_so_in_the_failure():
+def test_failure_marks_a_regression_of_an_approximate_number():
     message = failure_of(section_of(approximately(1, factors={"T3": 3.0}), approximately(2)))
     assert "T3 control-loop jitter: regressed" in message
     assert "median         ≈ 0." in message
     assert f"≈ T3 from /joint_states publications: {STATES.caveat}" in message
 
 
-def test_a_source_that_is_no_marker_is_named_without_a_sign():
+def test_other_exact_sources_are_named_without_a_sign():
     section = section_of(taken_from(noisy_set(1), "T1", FEEDBACK))
     assert describe_sources(section) == ("T1 from feedback publications",)
     assert APPROXIMATELY not in text_of(section)
@@ -351,14 +351,14 @@ def test_a_metric_of_two_sources_is_shown_as_not_comparable():
     assert "T3 control-loop jitter: not_comparable" not in failure_of(section)
 
 
-def test_a_topics_name_is_made_safe():
+def test_topic_names_are_escaped():
     section = section_of(taken_from(noisy_set(1), "T3", published_states(f"/{HOSTILE}")))
     assert "\x1b" not in text_of(section)
     assert "\\x1b[31mred" in text_of(section)
 
 
 @pytest.mark.parametrize("text", HOSTILE_WORDS)
-def test_hostile_words_change_no_line_of_a_terminal(text):
+def test_hostile_text_does_not_change_terminal_lines(text):
     """As many lines as with a harmless word, no control character, and no command to the log of a workflow."""
     hostile, harmless = in_words(full_document(), text), in_words(full_document(), "name" if text else "")
     for show in (lambda document: render(document, width=100, color=False), render_failure):
@@ -385,12 +385,12 @@ def test_everything_done_is_reported():
         assert part in text
 
 
-def test_the_table_begins_with_what_changed_and_ends_with_what_is_only_shown():
+def test_changed_metrics_come_first_and_shown_only_ones_last():
     section = section_of(noisy_set(1, factors={"T4": 1.5, "T2x": 0.5}), noisy_set(2))
     assert [each.name for each in shown_metrics(section) if each.change] == ["T4", "T2x", "T1", "T3", "T5", "T2"]
 
 
-def test_details_are_described_where_they_are_asked_for():
+def test_details_are_described_on_request():
     document = full_document()
     brief, whole = (render(document, width=160, color=False, details=details) for details in (False, True))
     assert {*brief.splitlines()} < {*whole.splitlines()}
@@ -406,7 +406,7 @@ def test_advice_names_the_segment_that_gained_the_time():
     assert failed.startswith("see how trials failed")
 
 
-def test_turns_and_additions_come_from_the_records():
+def test_blocks_and_added_trials_come_from_the_records():
     def of(seed, blocks, **changes):
         plain = noisy_set(seed, n=4, session="one", **changes)
         trials = tuple(dataclasses.replace(each, block=blocks[each.index // 2]) for each in plain.trials)
@@ -419,13 +419,13 @@ def test_turns_and_additions_come_from_the_records():
     assert section_of(head, dataclasses.replace(of(2, (0, 3)), session="another")).interleaving is None
 
 
-def test_an_extension_that_was_cut_short_counts_what_was_made():
+def test_interrupted_extension_counts_completed_trials():
     plain = noisy_set(1, n=13, incomplete="the arm could not return home", looks=(Look(8, 8),), last_look=Look(16, 16))
     head = dataclasses.replace(plain, spec=dataclasses.replace(plain.spec, trials=8))
-    told = text_of(section_of(head, noisy_set(2)))
-    assert "no more trials could be added" in told
-    assert told.count("the arm could not return home") == 1
-    assert "5 trials were added, 13 of at most 16 in all; 1 look at: 8 against 8" in told
+    reported = text_of(section_of(head, noisy_set(2)))
+    assert "no more trials could be added" in reported
+    assert reported.count("the arm could not return home") == 1
+    assert "5 trials were added, 13 of at most 16 in all; 1 look at: 8 against 8" in reported
 
 
 def test_calibration_is_reported():
@@ -436,8 +436,8 @@ def test_calibration_is_reported():
     )  # fmt: skip
     known = Calibrated(calibration, Path("baseline.calibration.json"))
     head = noisy_set(1)
-    told = text_of(section_of(head, calibration=known))
-    assert "calibration: baseline.calibration.json (6 starts, 60 trials, 2026-01-01)" in told
+    reported = text_of(section_of(head, calibration=known))
+    assert "calibration: baseline.calibration.json (6 starts, 60 trials, 2026-01-01)" in reported
     other = Uncalibrated(OtherHostClasses(BaselineKey.of(head), ("another",)))
     assert "there is a calibration of host class another" in text_of(section_of(head, calibration=other))
 
@@ -482,7 +482,7 @@ def beside_a_load(trials):
     return dataclasses.replace(trials, trials=busy, repeated=busy[:1])
 
 
-def test_a_load_stands_behind_the_first_reason_of_bad_news_and_among_the_facts_of_good_news():
+def test_load_follows_the_first_reason_of_a_failure_and_is_a_fact_otherwise():
     base, slow = noisy_set(1, n=20), noisy_set(2, n=20, factors={"T1": 1.5})
     bad, good = section_of(beside_a_load(slow), base), section_of(beside_a_load(noisy_set(3, n=20)), base)
     assert (bad.verdict, good.verdict) == (Verdict.REGRESSED, Verdict.PASSED)
@@ -493,13 +493,13 @@ def test_a_load_stands_behind_the_first_reason_of_bad_news_and_among_the_facts_o
         assert NAMED in render_failure(compose([each]))
 
 
-def test_trials_that_were_made_again_are_counted_with_their_loads():
+def test_repeated_trials_are_counted_with_their_loads():
     section = section_of(beside_a_load(noisy_set(1, n=20)), noisy_set(2, n=20))
     words = "this run: 1 trial was made again because others used the machine: trial 1 (others used 1.6 of 2 CPUs: "
     assert any(line.startswith(words) for line in describe_measurement(section))
 
 
-def test_ways_back_that_took_two_attempts_are_counted_among_the_facts():
+def test_retried_resets_are_counted_among_the_facts():
     trials = noisy_set(1, n=20)
     lost = dataclasses.replace(trials.trials[3], reset_failure="the arm could not return home (timed_out)")
     section = section_of(dataclasses.replace(trials, trials=(*trials.trials[:3], lost, *trials.trials[4:])))

@@ -33,20 +33,20 @@ def judged(lookup, *, session="", known=None):
 
 
 def test_unknown_run_variation_is_reported():
-    told = describe_run_variation(judged(Uncalibrated()))
-    assert told.startswith("the variation between runs is not known here yet, and taken from other machines: ")
-    assert describe_run_variation(judged(calibrated(1))) == told
+    reported = describe_run_variation(judged(Uncalibrated()))
+    assert reported.startswith("the variation between runs is not known here yet, and taken from other machines: ")
+    assert describe_run_variation(judged(calibrated(1))) == reported
 
 
 @pytest.mark.parametrize(
-    ("runs", "told"),
+    ("runs", "reported"),
     [
         (known(runs=6, days=4, T1=0.1, T1mean=0.0132), "run to run, T1mean varies by 1.3 % here: 6 runs in 4 days"),
         (known(runs=2, T4=0.0004), "run to run, T4 varies by 0.04 % here: 2 runs in 1 day; each run of an unchanged stack improves this estimate"),
     ],
 )  # fmt: skip
-def test_known_run_variation_is_one_line(runs, told):
-    assert describe_run_variation(judged(Uncalibrated(), known=runs)) == told
+def test_known_run_variation_is_one_line(runs, reported):
+    assert describe_run_variation(judged(Uncalibrated(), known=runs)) == reported
 
 
 def test_run_variation_is_not_reported_if_calibrated_or_interleaved():

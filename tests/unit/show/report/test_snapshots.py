@@ -18,19 +18,19 @@ def test_report_for_people(name):
     assert (FOLDER / name).read_text("utf-8") == render_snapshots()[name]
 
 
-def test_the_files_are_those():
+def test_snapshots_are_complete():
     assert sorted(file.name for file in FOLDER.iterdir()) == sorted(render_snapshots())
 
 
 @pytest.mark.parametrize("name", ["harmless.comment.md", "hostile.comment.md"])
-def test_no_link_but_ours(name):
+def test_only_the_projects_links_occur(name):
     tokens = [child for token in PARSER.parse(render_snapshots()[name]) for child in token.children or []]
     links = [token.attrs["href"] for token in tokens if token.type == "link_open"]
     assert links == list(URLS.values())
     assert not [token for token in tokens if token.type == "image"]
 
 
-def test_both_have_the_same_headings():
+def test_snapshots_have_the_same_headings():
     """A commit message that brings its own adds none."""
     found = [
         [
@@ -47,7 +47,7 @@ def _parsed(text):
     return [child for token in PARSER.parse(text) for child in [token, *(token.children or [])]]
 
 
-def test_a_fleet_has_one_verdict_first_then_a_section_a_host_class_the_worst_first():
+def test_fleet_has_one_verdict_then_a_section_per_host_class_worst_first():
     text = render_snapshots()["fleet.comment.md"]
     lines = [line for line in text.splitlines() if line.startswith("## ")]
     assert lines == [
@@ -61,7 +61,7 @@ def test_a_fleet_has_one_verdict_first_then_a_section_a_host_class_the_worst_fir
     assert links == [*URLS.values(), OTHER_PAGE]
 
 
-def test_a_hostile_name_of_a_machine_does_nothing():
+def test_hostile_machine_name_is_escaped():
     text = markdown.render_several(name_reports(hostile_fleet(), ("a", "b", "c")))
     tokens = _parsed(text)
     assert not [token for token in tokens if token.type in {"link_open", "image"}]
@@ -73,7 +73,7 @@ def test_a_hostile_name_of_a_machine_does_nothing():
     assert {len(line.replace("\\|", "").split("|")) for line in text.splitlines()[4:9]} == {7}
 
 
-def test_a_hostile_name_of_a_machine_is_no_command():
+def test_hostile_machine_name_is_no_workflow_command():
     lines = workflow_commands.render_several(name_reports(hostile_fleet(), ("a", "b", "c"))).splitlines()
     assert len(lines) == 3
     assert all(

@@ -34,7 +34,7 @@ def test_terminal_shows_names_units_and_missing_values():
 
 
 @pytest.mark.parametrize("kind", [Format.HTML, Format.MARKDOWN, Format.TERMINAL])
-def test_foreign_names_do_nothing(kind):
+def test_foreign_names_are_escaped(kind):
     table = Table(name="t", title=HOSTILE, columns=(Column(name="case"), Column(name="n")), rows=((HOSTILE, 1),))
     failed = Round(case=HOSTILE, block=0, failure=HOSTILE)
     text = render_study_as(
@@ -69,7 +69,7 @@ WIDE = Table(
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 400])
-def test_numbers_are_whole_however_narrow_the_terminal_is(width):
+def test_numbers_are_never_truncated(width):
     text = render_study_as(study(tables=(WIDE,)), Format.TERMINAL, width=width)
     words = text.split()
     assert "…" not in text.partition("Wide")[2]
@@ -80,12 +80,12 @@ def test_numbers_are_whole_however_narrow_the_terminal_is(width):
     assert len(blocks) == {80: 3, 100: 2, 120: 2, 400: 1}[width]
 
 
-def test_units_are_in_the_headings_of_a_terminal_also_where_they_look_like_markup():
+def test_units_that_look_like_markup_are_shown_in_headings():
     narrow = Table(name="t", title="T", columns=(Column(name="a"), Column(name="time", unit="s")), rows=(("x", 1.5),))
     assert "time [s]" in render_study_as(study(tables=(narrow,)), Format.TERMINAL)
 
 
-def test_long_names_are_broken_for_numbers_to_be_whole():
+def test_long_names_wrap_to_keep_numbers_whole():
     named = Table(
         name="t",
         title="T",
@@ -110,19 +110,19 @@ def test_no_block_is_much_smaller_than_the_others(columns):
     assert max(blocks) - min(blocks) <= 1
 
 
-def test_rounds_that_failed_alike_are_one_line():
+def test_equal_failures_of_rounds_are_one_line():
     failed = tuple(Round(case="1 B", block=0, failure="no peer answered within 5 s") for _ in range(3))
     text = render_study_as(study(rounds=failed), Format.TERMINAL)
     assert "1 B: 3 rounds without a result: no peer answered within 5 s" in text
 
 
-def test_a_long_table_is_not_on_a_terminal_and_folded_in_html():
+def test_long_table_is_omitted_on_a_terminal_and_folded_in_html():
     long = Table(name="all", title="Every message", columns=(Column(name="n"),), rows=((1,),), is_detail=True)
     assert "Every message" not in render_study_as(study(tables=(long,)), Format.TERMINAL)
     assert "<summary><bdi>Every message" in render_study_as(study(tables=(long,)), Format.HTML)
 
 
-def test_json_has_all_and_no_number_that_is_none():
+def test_json_has_all_values_and_no_invalid_numbers():
     plain = json.loads(render_study_as(study(), Format.JSON))
     assert plain["kind"] == "pytest-ldos study"
     assert plain["tables"]["rounds_seen"]["rows"][0] == {"case": "1 KiB", "round": 0, "p50": 10.0, "lost": None}
@@ -139,7 +139,7 @@ def test_figures_are_drawn_with_their_intervals():
 
 
 @pytest.mark.parametrize(("names", "lines"), [(("node",) * 6, 1), (("many participants",) * 6, 2)])
-def test_names_of_places_that_have_no_room_stand_in_two_lines(names, lines):
+def test_crowded_labels_are_staggered_on_two_lines(names, lines):
     points = tuple(Point(place, 1.0) for place in range(len(names)))
     figure = Figure(
         name="f",
@@ -154,7 +154,7 @@ def test_names_of_places_that_have_no_room_stand_in_two_lines(names, lines):
     assert len(set(heights)) == lines
 
 
-def test_tables_that_would_replace_each_other_as_files_are_refused():
+def test_tables_with_clashing_file_names_are_refused():
     def table(name: str) -> Table:
         return Table(name=name, title="T", columns=(Column(name="a"),), rows=((1,),))
 
@@ -164,6 +164,6 @@ def test_tables_that_would_replace_each_other_as_files_are_refused():
 
 
 @pytest.mark.parametrize("row", [("a",), ("a", float("nan"))])
-def test_a_table_that_does_not_fit_is_refused(row):
+def test_table_with_mismatched_rows_is_refused(row):
     with pytest.raises(ValueError, match="table 't'"):
         Table(name="t", title="T", columns=(Column(name="a"), Column(name="b")), rows=(row,))

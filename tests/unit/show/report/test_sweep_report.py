@@ -84,7 +84,7 @@ def tables(report):
     return {f"{each.name} {each.title}": metric_table(report, each).rows for each in shown_metrics(report)}
 
 
-def test_a_reference_that_is_not_the_first_cell():
+def test_reference_other_than_the_first_cell():
     swept = grid()
     names = list(swept.specs)
     records = [
@@ -132,7 +132,7 @@ def test_machines_that_differ_are_named():
     assert any(note.startswith("measured on 2 machines (lab0, lab1)") for note in report.notes)
 
 
-def test_the_terminal_shows_each_cell_whole(full):
+def test_terminal_shows_each_cell_untruncated(full):
     shown = render_text(full, width=100, color=False)
     assert "DDS flood: 3990 of 4000 msg/s" in shown
     assert "…  " not in shown.replace(" … ", ""), "no column is cut"
@@ -140,7 +140,7 @@ def test_the_terminal_shows_each_cell_whole(full):
     assert "rate_hz=500, rmw=rmw_two: infra: the simulator ended with exit code 1" in shown
 
 
-def test_in_a_broken_cell_the_trial_whose_way_home_failed_failed():
+def test_trial_with_a_failed_reset_counts_as_failed():
     swept = grid()
     stuck = "the arm could not return home (timed_out)"
     proofs = (FLOOD, {**FLOOD, "kind": "cpu_limit"})
@@ -156,8 +156,8 @@ def test_in_a_broken_cell_the_trial_whose_way_home_failed_failed():
     assert rows == [
         ("valid", "4 of 4"), ("broken", "1 of 2"), ("broken", "0 of 1"), ("not measured", "–"),
     ]  # fmt: skip
-    told = describe_cell(report.cells[2], shown_metrics(report))
-    assert told == f"rate_hz=1000, cpus=1: broken: the arm could not go on: {stuck}; 0 of 1 succeeded"
+    reported = describe_cell(report.cells[2], shown_metrics(report))
+    assert reported == f"rate_hz=1000, cpus=1: broken: the arm could not go on: {stuck}; 0 of 1 succeeded"
     assert stuck in render_text(report, width=200, color=False)
     assert "✕</span> broken" in as_html(report)
 
@@ -204,8 +204,8 @@ def test_text_in_csv_is_not_a_formula(full):
 
 def saying(report, words):
     """A report with other programs' words wherever there may be some."""
-    said = {"label": words, "reasons": (words,), "loads": (words,), "hosts": (words,), "verdict": words or "none"}
-    cells = tuple(dataclasses.replace(cell, **said) for cell in report.cells)
+    printed = {"label": words, "reasons": (words,), "loads": (words,), "hosts": (words,), "verdict": words or "none"}
+    cells = tuple(dataclasses.replace(cell, **printed) for cell in report.cells)
     axes = (report.axes[0], dataclasses.replace(report.axes[1], name=words))
     return dataclasses.replace(report, name=words, stack=words, notes=(words,), cells=cells, axes=axes)
 
@@ -217,7 +217,7 @@ def small(full):
 
 
 @pytest.mark.parametrize("words", representatives([each for each in HOSTILE if each], 5))
-def test_foreign_words_change_nothing(small, words):
+def test_foreign_text_is_escaped(small, words):
     hostile, plain = saying(small, words), saying(small, "words")
     assert shape(as_html(hostile), r"<[^>]*>") == shape(as_html(plain), r"<[^>]*>")
     assert len(list(csv.reader(io.StringIO(data.render_csv(hostile))))) == len(
@@ -235,7 +235,7 @@ def shape(rendered, pattern):
     return [re.sub(r'="[^"]*"', "", tag) for tag in re.findall(pattern, rendered)]
 
 
-def test_files_by_their_names(tmp_path, full):
+def test_format_follows_the_file_name(tmp_path, full):
     for suffix in (".html", ".md", ".json", ".csv"):
         require_suffix(tmp_path / f"x{suffix}")
         assert render_for(full, tmp_path / f"x{suffix}")
@@ -247,7 +247,7 @@ def test_files_by_their_names(tmp_path, full):
 # --- plots -----------------------------------------------------------------------------
 
 
-def test_each_cell_is_drawn_and_no_line_leads_over_one_that_is_not_valid(full):
+def test_each_cell_is_drawn_and_lines_break_at_invalid_ones(full):
     rendered = as_html(full)
     figure = re.search(r'aria-label="T1 planning latency">.*?</figure>', rendered, re.DOTALL)[0]
     dots = marks_of(figure, "dot")
@@ -264,7 +264,7 @@ def marks_of(figure, kind):
     return [tip for group in groups for tip in re.findall("<title>(.*?)</title>", group)]
 
 
-def test_further_axes_are_further_plots():
+def test_additional_axes_become_separate_plots():
     report = full_report(over={"dds_flood.rate": [1, 2], "cpu_limit.cpus": [1, 2], "trials": [8, 9, 10]})
     figure = re.search(r'aria-label="T1 planning latency">.*?</figure>', as_html(report), re.DOTALL)[0]
     assert figure.count("<svg") == 3
@@ -277,7 +277,7 @@ def test_further_axes_are_further_plots():
     [(1280, False), pytest.param(380, True, marks=pytest.mark.acceptance)],
     ids=["wide, light", "narrow, dark"],
 )
-def test_in_a_browser(full, tmp_path, width, dark):
+def test_page_works_in_a_browser(full, tmp_path, width, dark):
     probe = (
         f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
         f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "focused": {chromium.FOCUSED}}}'

@@ -39,7 +39,7 @@ def test_names_are_broken_between_words(name, width):
         assert not [one for one, other in pairwise(parts) if (one[-1] + other[0]).isalnum()]
 
 
-def test_slashes_and_brackets_begin_a_line_and_colons_end_one():
+def test_lines_break_before_slashes_and_brackets_and_after_colons():
     (_, *lines) = lines_of([Column("name", Kind.NAME)], [(NAMES[1],), (NAMES[0],)], 40)
     assert lines == [
         "moveit::planning_scene_monitor::",
@@ -52,14 +52,14 @@ def test_slashes_and_brackets_begin_a_line_and_colons_end_one():
     ]
 
 
-def test_a_name_of_wide_letters_is_cut_between_them():
+def test_wide_characters_are_not_split():
     (_, *lines) = lines_of([Column("name", Kind.NAME)], [("大" * 30,)], 25)
     assert "".join(lines) == "大" * 30
     assert max(Words(line).width for line in lines) <= 25
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=4), st.integers(20, 120))
-def test_nothing_of_any_name_is_lost(names, width):
+def test_names_are_never_truncated(names, width):
     _, *lines = lines_of([Column("name", Kind.NAME)], [(name,) for name in names], width)
     shown = re.sub(r"\s", "", "".join(lines))
     assert shown == re.sub(r"\s", "", "".join(Words(name).text for name in names))
@@ -67,7 +67,7 @@ def test_nothing_of_any_name_is_lost(names, width):
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-def test_a_table_that_is_too_wide_stands_in_blocks(width):
+def test_overwide_table_is_split_into_blocks(width):
     columns = [Column("goal", Kind.NAME), *(Column(f"metric {number}") for number in range(12))]
     rows = [(f"reach {number}", *[f"{number}.25 ms"] * 12) for number in range(3)]
     lines = lines_of(columns, rows, width)
@@ -77,7 +77,7 @@ def test_a_table_that_is_too_wide_stands_in_blocks(width):
     assert max(counts) - min(counts) <= 1
 
 
-def test_titles_have_a_line_a_word_where_that_makes_room():
+def test_titles_wrap_to_make_room():
     columns = [Column("topic", Kind.NAME), *(Column(f"far too late {number}") for number in range(4))]
     rows = [("/a", *["1"] * 4)]
     wide, narrow = (lines_of(columns, rows, width) for width in (100, 50))
@@ -85,7 +85,7 @@ def test_titles_have_a_line_a_word_where_that_makes_room():
     assert [line.split() for line in narrow][:2] == [["topic", *["far"] * 4], ["too"] * 4]
 
 
-def test_columns_that_matter_more_have_a_place_and_empty_ones_none():
+def test_important_columns_are_kept_and_empty_ones_dropped():
     columns = [Column("name", Kind.WORD), Column("a", rank=2), Column("b", rank=1), Column("empty", rank=1)]
     rows = [("x", "1" * 20, "2" * 20, "")]
     heading, line = lines_of(columns, rows, 30)

@@ -79,7 +79,7 @@ def test_the_graph_has_nodes_topics_and_processes(analyzed):
     assert not tips["/src_b"].is_on_path
 
 
-def test_processes_of_several_hosts_have_theirs_in_their_name():
+def test_process_names_include_the_host_if_there_are_several():
     recording = Recording()
     for number, host in enumerate(("arm", "base")):
         recording.process(number + 1, host=host, name="app").node(f"/{host}").publisher("/t")
@@ -118,7 +118,7 @@ def test_a_graph_that_is_too_large_is_drawn_in_part(analyzed, monkeypatch):
     assert "fewer messages" in graph.left_out[-1]
 
 
-def test_without_graphviz_the_page_says_so_and_has_its_table(analyzed, monkeypatch):
+def test_without_graphviz_the_page_has_a_note_and_the_table(analyzed, monkeypatch):
     monkeypatch.setitem(sys.modules, "pygraphviz", None)
     with pytest.raises(Unavailable):
         lay_out(graphs.Graph((), (), {}))
@@ -127,7 +127,7 @@ def test_without_graphviz_the_page_says_so_and_has_its_table(analyzed, monkeypat
     assert "Connections of nodes and topics" in page
 
 
-def test_no_name_reaches_graphviz(monkeypatch):
+def test_names_are_not_passed_to_graphviz(monkeypatch):
     import pygraphviz
 
     seen = []
@@ -161,7 +161,7 @@ def test_the_part_that_grew_most_is_marked():
     assert not any(part.is_marked for each in mark_growth(head, base) for part in each.parts)
 
 
-def test_the_page_has_everything_and_one_script_of_ours(page):
+def test_page_is_complete_with_one_script(page):
     for words in (
         "Flow of messages",
         "path whole",
@@ -233,7 +233,7 @@ def test_the_timeline_has_the_states_of_executors(analyzed, page):
     assert "executor states are absent" not in page
 
 
-def test_states_in_windows_are_those_of_the_whole(analyzed, monkeypatch):
+def test_states_read_in_windows_are_the_same(analyzed, monkeypatch):
     whole = timelines.build_timeline(analyzed.flow, {}, [], None)
     monkeypatch.setattr(mapped, "CHUNK_ROWS", 200)
     assert len(list(states_in_windows(analyzed.flow.model))) > 5
@@ -259,7 +259,7 @@ def test_threads_without_states_are_counted(analyzed):
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>\"'&"
 
 
-def test_hostile_names_stay_words():
+def test_hostile_names_are_escaped():
     page = render_analysis(analysis(HOSTILE.__add__), Format.HTML)
     assert len(re.findall("<script", page)) == 2
     assert "<img" not in page
@@ -280,7 +280,7 @@ def test_each_goal_leads_to_its_slice(goals):
         assert words in page
 
 
-def test_a_goal_that_is_not_in_the_trace_leads_nowhere(goals):
+def test_goal_absent_from_the_trace_has_no_link(goals):
     first, *others = goals.goals
     unseen = replace(goals.goals[first], trial=None)
     page = render_analysis(
@@ -299,7 +299,7 @@ def test_a_damaged_trace_is_marked(golden):
     assert "parts of the trace are missing" in page
 
 
-def test_where_events_were_lost_is_shaded(golden):
+def test_spans_with_lost_events_are_shaded(golden):
     lossy = analyze(golden("discarded"))
     timeline = timelines.build_timeline(lossy.flow, {}, [], None)
     assert timeline.gaps
@@ -396,7 +396,7 @@ def test_tables_as_json(analyzed):
 
 @pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
 class TestInABrowser:
-    def test_our_script_runs_and_nothing_is_reported(self, page, tmp_path):
+    def test_script_runs_without_console_messages(self, page, tmp_path):
         found = chromium.look_at(page, tmp_path, budget_ms=5000)
         assert found.console == []
         assert 'class="controls"' in found.dom
@@ -404,7 +404,7 @@ class TestInABrowser:
         assert found.dom.count('<button type="button">') > 20
         assert re.search(r'role="status">[^<]* from ', found.dom)
 
-    def test_no_name_runs_anything(self, tmp_path):
+    def test_names_are_never_executed(self, tmp_path):
         made = render_analysis(analysis(HOSTILE.__add__), Format.HTML)
         found = chromium.look_at(made, tmp_path, budget_ms=3000)
         assert "<title>owned" not in found.dom
@@ -417,7 +417,7 @@ class TestInABrowser:
             pytest.param(420, True, id="narrow, dark"),
         ],
     )
-    def test_legible_reachable_and_no_wider_than_the_window(self, page, tmp_path, width, dark):
+    def test_page_is_legible_accessible_and_fits_the_window(self, page, tmp_path, width, dark):
         opened = page.replace("<details>", "<details open>")
         probe = (
             f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
@@ -429,7 +429,7 @@ class TestInABrowser:
         assert found["unreachable"] == []
         assert all(found["focused"])
 
-    def test_a_table_is_sorted_by_a_heading(self, page, tmp_path):
+    def test_table_is_sorted_by_clicking_a_heading(self, page, tmp_path):
         script = """(() => {
           const table = [...document.querySelectorAll("main table")].find(each => each.tHead.textContent.includes("callback"));
           const heading = [...table.tHead.rows[0].cells].find(each => each.textContent.startsWith("runs"));

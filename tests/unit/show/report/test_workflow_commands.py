@@ -85,7 +85,7 @@ COMMIT_MESSAGES = ("Fix\n::error file=a.py::x", "100%0A::stop-commands::x", "a,b
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, *COMMIT_MESSAGES])
-def test_hostile_words_make_no_command(text):
+def test_hostile_text_is_no_workflow_command(text):
     document = in_words(full_document(), text)
     lines = workflow_commands.render(document).split("\n")
     assert lines.pop() == ""
@@ -102,20 +102,20 @@ def test_hostile_words_make_no_command(text):
 @pytest.mark.parametrize(
     "file", ["/etc/passwd", "../x.py", "a/../../x.py", "a/..", "..", "", "a\nb.py", "a\\b.py", "C:\\x", "\x1b[31m"]
 )
-def test_a_file_that_is_not_below_the_root_is_not_named(file):
+def test_file_outside_the_root_is_not_named(file):
     section = dataclasses.replace(full_section(), test=Place(file=file, line=3))
     _, properties, _ = taken(workflow_commands.render(Document(sections=(section,))).rstrip("\n"))
     assert {*properties} == {"title"}
 
 
-def test_a_file_whose_name_has_a_meaning():
+def test_special_characters_in_file_names_are_escaped():
     section = dataclasses.replace(full_section(), test=Place(file="a,line=1::b/t%0A..st.py", line=3))
     _, properties, _ = taken(workflow_commands.render(Document(sections=(section,))).rstrip("\n"))
     assert properties["file"] == "a,line=1::b/t%0A..st.py"
     assert properties["line"] == "3"
 
 
-def test_no_more_than_are_shown():
+def test_annotations_are_limited_to_those_github_shows():
     sections = tuple(Section(scenario=f"s{number}", verdict=Verdict.INFRA) for number in range(25))
     lines = workflow_commands.render(Document(sections=sections)).splitlines()
     assert len(lines) == workflow_commands.MOST

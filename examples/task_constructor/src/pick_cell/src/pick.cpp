@@ -105,7 +105,7 @@ public:
         attached.object.id = OBJECT;
         attached.object.operation = attached.object.REMOVE;
         scene_.applyAttachedCollisionObject(attached);
-        scene_.removeCollisionObjects({OBJECT});
+        scene_.applyCollisionObject(attached.object);  // removeCollisionObjects() would return before it is gone
         mtc::Task task = empty_task("home");
         task.add(move_to("open hand", HAND, "open", joints_));
         task.add(move_to("go home", ARM, "ready", sampling_));
@@ -136,10 +136,11 @@ private:
             body(OBJECT, shape_msgs::msg::SolidPrimitive::CYLINDER, {HEIGHT_M, RADIUS_M}, HEIGHT_M / 2));
     }
 
+    /// A task without introspection. Ended within microseconds, introspection can wait for its own thread for ever:
+    /// that thread's `spin()` forgets a `cancel()` that came before it (https://github.com/ros2/rclcpp/issues/1454).
     mtc::Task empty_task(const std::string& name) {
-        mtc::Task task;
+        mtc::Task task("", false);
         task.stages()->setName(name);
-        task.enableIntrospection(false);
         if (!model_) {
             task.loadRobotModel(node_);
             model_ = task.getRobotModel();

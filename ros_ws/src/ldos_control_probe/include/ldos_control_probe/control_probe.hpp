@@ -38,7 +38,7 @@ class ControlProbe : public controller_interface::ControllerInterface
 public:
   controller_interface::CallbackReturn on_init() override;
 
-  /// NONE: the probe runs beside any controller, on any hardware.
+  /// NONE: the probe runs next to any controller, on any hardware.
   controller_interface::InterfaceConfiguration command_interface_configuration() const override;
   controller_interface::InterfaceConfiguration state_interface_configuration() const override;
 

@@ -30,7 +30,7 @@
 namespace ldos_cost
 {
 
-/// How many messages were sent and came.
+/// Numbers of sent and received messages.
 struct Counts
 {
   std::int64_t published{};
@@ -41,7 +41,7 @@ struct Counts
 class Rung
 {
 public:
-  /// How long after the last tick messages are waited for.
+  /// Time limit for messages after the last tick.
   static constexpr std::int64_t patience_ns = 1'000'000'000;
 
   Rung() = default;
@@ -49,17 +49,17 @@ public:
   Rung & operator=(const Rung &) = delete;
   virtual ~Rung() = default;
 
-  /// Whether every publisher has all its subscribers.
+  /// True if every publisher has all its subscribers.
   virtual bool is_matched() = 0;
 
-  /// Publishes on all topics at every tick; returns when all came, or patience ended.
+  /// Publishes on all topics at every tick; returns when all messages arrived, or after the limit.
   virtual Counts exchange() = 0;
 };
 
 std::unique_ptr<Rung> make_in_process(const Settings & settings);
 std::unique_ptr<Rung> make_middleware_only(const Settings & settings);
 
-/// Nodes of rclcpp: how many participants they share, and whether they publish.
+/// Nodes of rclcpp: the number of their participants, and if they publish.
 struct NodesKind
 {
   std::int64_t nodes{1};

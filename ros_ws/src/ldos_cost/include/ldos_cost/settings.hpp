@@ -29,7 +29,7 @@
 namespace ldos_cost
 {
 
-/// What one program is asked to exchange; given as `name=value` on its command line.
+/// Settings of the exchange of one program, given as `name=value` on its command line.
 struct Settings
 {
   std::string rung{"one_node"};
@@ -42,11 +42,11 @@ struct Settings
   double match_s{20.0};
 
   std::int64_t period_ns() const;
-  /// Of one exchange: each topic publishes once a tick, each of its subscribers gets it.
+  /// Messages of one exchange: each topic publishes once per tick to each of its subscribers.
   std::int64_t deliveries() const;
 };
 
-/// Throws std::invalid_argument, which names the word that makes no sense.
+/// Throws std::invalid_argument, which names the invalid argument.
 Settings read_settings(int count, const char * const * words);
 
 }  // namespace ldos_cost

@@ -32,7 +32,7 @@ namespace ldos_cost
 /// CLOCK_MONOTONIC.
 std::int64_t monotonic_ns();
 
-/// Returns at that moment, or as soon after it as the kernel lets us.
+/// Returns at that time, or as soon after it as the kernel permits.
 void sleep_until(std::int64_t mono_ns);
 
 /// Digits of a stamp; a text begins with one.
@@ -41,7 +41,7 @@ constexpr std::size_t stamp_digits = 16;
 /// Writes a number of nanoseconds to the first 16 characters, in hexadecimal.
 void write_stamp(std::string & text, std::int64_t stamp_ns);
 
-/// What `write_stamp` wrote; -1 where there is none.
+/// Reads a number that `write_stamp` wrote; -1 if there is none.
 std::int64_t read_stamp(std::string_view text);
 
 }  // namespace ldos_cost

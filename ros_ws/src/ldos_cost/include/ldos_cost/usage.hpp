@@ -27,7 +27,7 @@
 namespace ldos_cost
 {
 
-/// What this process has used of the machine so far.
+/// Resources that this process has used so far.
 struct Usage
 {
   std::int64_t user_ns{};
@@ -36,7 +36,7 @@ struct Usage
   std::int64_t involuntary{};
 };
 
-/// getrusage(2), of all threads, also of those that ended.
+/// getrusage(2) of all threads, including ended ones.
 Usage read_usage();
 
 /// Of one exchange.
@@ -49,7 +49,7 @@ struct Exchanged
   Usage used{};
 };
 
-/// One line of JSON: what was exchanged, and what it used.
+/// One line of JSON: the exchanged messages and the used resources.
 std::string exchanged_line(const Exchanged & exchanged);
 
 Usage operator-(const Usage & after, const Usage & before);

@@ -28,31 +28,38 @@
 #include <ostream>
 #include <string>
 
-#include "ldos_goal_client/session.hpp"
+#include "ldos_goal_client/move_command.hpp"
+#include "ldos_goal_client/move_report.hpp"
 
 namespace ldos_goal_client
 {
 
-/// Commands that another program gives line by line, and a report of each.
+/// Commands from another program, one per line, and a report of each.
 ///
 /// `hear` and `close` may be called from another thread than the rest.
-class Dialogue : public Session
+class Dialogue
 {
 public:
-  /// @param complain gets the reason why a line is no command.
+  /// @param complain gets the reason if a line is no command.
   Dialogue(std::ostream & lines, std::function<void(const std::string &)> complain);
 
-  /// A line was read; empty ones are passed over.
+  /// Takes a line that was read; empty ones are ignored.
   void hear(std::string line);
 
-  /// No line will come any more; commands that were heard are still carried out.
+  /// Notes the end of input; commands that were read are still carried out.
   void close();
 
-  void ready() override;
-  std::optional<MoveCommand> next() override;
-  void ended(const MoveCommand & command, const MoveReport & report) override;
-  bool is_over() const override;
-  ExitCode exit_code() const override;
+  /// The stack takes goals.
+  void ready();
+
+  /// The next goal to send; none while there is none yet, or none any more.
+  std::optional<MoveCommand> next();
+
+  /// A goal has ended.
+  void ended(const MoveReport & report);
+
+  /// No goal will come any more.
+  bool is_over() const;
 
 private:
   std::optional<std::string> next_line();

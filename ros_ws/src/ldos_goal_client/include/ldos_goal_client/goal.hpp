@@ -48,7 +48,7 @@ struct Goal
   std::variant<Pose, Joints> target;
 };
 
-/// The link that is to reach a pose where a goal names none.
+/// The link that is to reach a pose if a goal names none.
 inline constexpr const char * default_link = "panda_link8";
 
 /// Numbers that are no pose, joints or goal.

@@ -30,16 +30,25 @@
 #include <rclcpp/rclcpp.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>
 
+#include "ldos_goal_client/dialogue.hpp"
 #include "ldos_goal_client/motion.hpp"
 #include "ldos_goal_client/move_action.hpp"
 #include "ldos_goal_client/move_request.hpp"
-#include "ldos_goal_client/session.hpp"
 #include "ldos_goal_client/tip_pose.hpp"
 
 namespace ldos_goal_client
 {
 
-/// Where the stack is found, and how long it is waited for.
+/// Exit codes of the program.
+enum ExitCode : int
+{
+  exit_succeeded = 0,
+  exit_bad_settings = 2,
+  exit_no_stack = 3,
+  exit_interrupted = 130
+};
+
+/// Names of the stack's interfaces, and time limits for them.
 struct StackSettings
 {
   std::string action_name;
@@ -48,17 +57,17 @@ struct StackSettings
   Planner planner;
 };
 
-/// Carries out a session's goals, one at a time.
+/// Carries out the goals of a dialogue, one at a time.
 ///
 /// Everything happens in callbacks of one executor: the action's, and a timer that watches
-/// over what does not call back (time-outs, the server's disappearance, new commands).
+/// for everything without a callback (time-outs, the server's disappearance, new commands).
 class GoalClient
 {
 public:
-  /// @param is_interrupted is asked whether the program is to end.
+  /// @param is_interrupted returns true if the program is to end.
   /// @param finish is called once, with the exit code.
   GoalClient(
-    rclcpp::Node & node, const StackSettings & settings, Session & session,
+    rclcpp::Node & node, const StackSettings & settings, Dialogue & dialogue,
     std::function<bool()> is_interrupted, std::function<void(ExitCode)> finish);
 
 private:
@@ -73,7 +82,7 @@ private:
     finished
   };
 
-  /// Why a running goal was asked to end before its time.
+  /// The reason for which a running goal was cancelled.
   enum class Cancelled
   {
     no,
@@ -103,7 +112,7 @@ private:
 
   rclcpp::Node & node_;
   StackSettings settings_;
-  Session & session_;
+  Dialogue & dialogue_;
   std::function<bool()> is_interrupted_;
   std::function<void(ExitCode)> finish_;
   TraceMarkers markers_;
@@ -118,7 +127,7 @@ private:
   std::optional<Motion> motion_;
   MoveReport report_;
   Cancelled cancelled_{Cancelled::no};
-  /// When the present state is given up.
+  /// The time limit of the present state.
   std::int64_t deadline_ns_;
 };
 

@@ -38,7 +38,7 @@ struct Plan
   std::uint32_t points{};
 };
 
-/// Where the markers of a trial go.
+/// Destination of the markers of a trial.
 class Markers
 {
 public:
@@ -63,12 +63,12 @@ public:
   void trial_end(const std::string & goal_id, std::int32_t error_code) override;
 };
 
-/// One goal on its way: stamps each phase when it is entered. Marks those of trials, and of goals
+/// A running goal: stamps each phase when it is entered. Marks those of trials, and of goals
 /// that are only planned.
 class Motion
 {
 public:
-  /// Its time-out runs from now on.
+  /// Starts its time-out.
   Motion(MoveCommand command, Markers & markers, Clock clock);
 
   /// Marks the beginning of a trial.

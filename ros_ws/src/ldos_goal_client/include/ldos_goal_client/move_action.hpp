@@ -33,8 +33,8 @@ namespace ldos_goal_client
 
 /// The client's side of the MoveGroup action, one goal at a time.
 ///
-/// It speaks to the action's services and topic itself, with goal ids of its own:
-/// `rclcpp_action::Client` draws the id, looks at feedback before responses, and drops
+/// It uses the action's services and topic directly, with its own goal ids:
+/// `rclcpp_action::Client` generates the id, handles feedback before responses, and drops
 /// feedback to a goal whose response it has not seen. On a busy machine both wait together,
 /// and the beginning of planning would be lost.
 class MoveAction
@@ -42,7 +42,7 @@ class MoveAction
 public:
   using MoveGroup = moveit_msgs::action::MoveGroup;
 
-  /// What is called back about the goal that was sent last.
+  /// Callbacks for the goal that was sent last.
   struct Listener
   {
     std::function<void(bool is_accepted)> answered;
@@ -53,13 +53,13 @@ public:
 
   MoveAction(rclcpp::Node & node, const std::string & name, Listener listener);
 
-  /// Whether a whole action server is known.
+  /// True if a complete action server is known.
   bool server_is_there() const;
 
   /// @param goal_id 32 hex characters, different for each goal.
   void send(const std::string & goal_id, const MoveGroup::Goal & goal);
 
-  /// Asks for the end of the goal that was sent last.
+  /// Cancels the goal that was sent last.
   void cancel();
 
 private:

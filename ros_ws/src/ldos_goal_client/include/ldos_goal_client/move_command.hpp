@@ -38,22 +38,22 @@ struct TrialTag
   std::uint32_t index{};
 };
 
-/// Send this goal. What a command line of the interactive mode says.
+/// A command of the interactive mode to send a goal.
 struct MoveCommand
 {
   /// 32 hex characters; also the id of the action's goal.
   std::string goal_id;
   Goal goal;
-  /// Of the planner's random numbers, from 1 to 2^31 - 1; none for random ones.
+  /// Seed of the planner, from 1 to 2^31 - 1; none for a random one.
   std::optional<std::uint32_t> seed;
   /// Set for measured goals, which get markers in the trace.
   std::optional<TrialTag> trial;
-  /// Joints that the plan begins at; none stands for where the arm is.
+  /// Joint positions at the start of the plan; none for the present ones.
   std::optional<Joints> start;
   double planning_time_s{};
   double velocity_scaling{};
   double acceleration_scaling{};
-  /// Wall-clock time after which the goal is given up.
+  /// Wall-clock time limit of the goal.
   double timeout_s{};
   /// The goal is planned and not executed; its phases and its plan are marked.
   bool plan_only{};
@@ -65,7 +65,7 @@ class BadCommand : public std::runtime_error
 public:
   BadCommand(const std::string & reason, std::optional<std::string> goal_id);
 
-  /// Of the command, where at least that could be read.
+  /// The command's goal id, if it could be read.
   const std::optional<std::string> & goal_id() const noexcept;
 
 private:
@@ -77,7 +77,7 @@ private:
 /// @throws BadCommand
 MoveCommand parse_command(const std::string & line);
 
-/// Whether `text` is 32 hex characters.
+/// True if `text` is 32 hex characters.
 bool is_goal_id(const std::string & text);
 
 }  // namespace ldos_goal_client

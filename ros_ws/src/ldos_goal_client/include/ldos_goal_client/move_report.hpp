@@ -32,7 +32,7 @@
 namespace ldos_goal_client
 {
 
-/// How a goal ended.
+/// The outcome of a goal.
 struct MoveReport
 {
   std::string goal_id;
@@ -41,17 +41,17 @@ struct MoveReport
   std::string message;
   PhaseStamps stamps;
   std::optional<Plan> plan;
-  /// As the result gives it: 0 from MoveIt versions that do not fill it in.
+  /// Planning time in the result; 0 from MoveIt versions that do not set it.
   double planning_time_s{};
-  /// Between the link's pose at the end and the goal, where known.
+  /// Difference of the link's final pose and the goal, if known.
   std::optional<PoseError> pose_error;
 };
 
-/// The line that says that goals are taken; ends with a newline.
+/// The line that announces that goals are accepted; ends with a newline.
 std::string ready_line();
 
 /// The report as one line of JSON, ends with a newline. Phases that were not entered have
-/// no stamp; what else is unknown is null.
+/// no stamp; other unknown values are null.
 std::string to_line(const MoveReport & report);
 
 }  // namespace ldos_goal_client

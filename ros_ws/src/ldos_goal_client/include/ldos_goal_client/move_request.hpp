@@ -34,17 +34,14 @@
 namespace ldos_goal_client
 {
 
-/// Who is to move, and by which planner.
+/// The planning group and its base frame.
 struct Planner
 {
   std::string group;
   std::string base_frame;
-  /// Empty for move_group's default.
-  std::string pipeline_id;
-  std::string planner_id;
 };
 
-/// Constraints that are met at the goal: a sphere of 0.1 mm and rotations of 1 mrad, or
+/// Goal constraints: a sphere of 0.1 mm and rotations of 1 mrad, or
 /// joints within 1 mrad, as the embedded stack's client sends them.
 moveit_msgs::msg::Constraints to_constraints(const Goal & goal, const std::string & base_frame);
 
@@ -53,7 +50,7 @@ moveit_msgs::msg::Constraints to_constraints(const Goal & goal, const std::strin
 moveit_msgs::action::MoveGroup::Goal to_request(
   const MoveCommand & command, const Planner & planner);
 
-/// The trajectory that a result carries; none where nothing was planned.
+/// The trajectory in a result; none if nothing was planned.
 std::optional<Plan> plan_of(const moveit_msgs::action::MoveGroup::Result & result);
 
 }  // namespace ldos_goal_client

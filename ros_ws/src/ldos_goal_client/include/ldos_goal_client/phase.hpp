@@ -30,7 +30,7 @@
 namespace ldos_goal_client
 {
 
-/// What a goal passes, in the order in which a good one does.
+/// The phases of a goal, in the order of a successful one.
 enum class Phase
 {
   goal_sent,
@@ -43,23 +43,23 @@ enum class Phase
 inline constexpr std::array phases{
   Phase::goal_sent, Phase::goal_accepted, Phase::planning, Phase::executing, Phase::result};
 
-/// As `ldos:phase` and reports write it.
+/// Its name in `ldos:phase` and in reports.
 const char * name_of(Phase phase);
 
 /// The phase that a state in MoveGroup's feedback begins; none for IDLE and LOOK.
 std::optional<Phase> phase_of(const std::string & feedback_state);
 
-/// Time in nanoseconds of CLOCK_MONOTONIC; a parameter so that tests can hold it.
+/// Returns nanoseconds of CLOCK_MONOTONIC; injected so that tests control it.
 using Clock = std::function<std::int64_t()>;
 
 /// Reads CLOCK_MONOTONIC.
 std::int64_t monotonic_ns();
 
-/// When each phase was entered first.
+/// Times at which each phase was first entered.
 class PhaseStamps
 {
 public:
-  /// @return whether this is the first time.
+  /// @return true the first time.
   bool enter(Phase phase, std::int64_t now_ns);
 
   /// None for a phase that was not entered.

@@ -26,7 +26,7 @@
 namespace ldos_goal_client
 {
 
-/// How far two poses are apart.
+/// Distance of two poses.
 struct PoseError
 {
   double position_m{};

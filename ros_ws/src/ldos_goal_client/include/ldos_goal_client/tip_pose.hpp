@@ -35,18 +35,18 @@
 namespace ldos_goal_client
 {
 
-/// Where a link is, by /tf, at a time after a given moment.
+/// The pose of a link, from /tf, after a given time.
 class TipPose
 {
 public:
   TipPose(rclcpp::Node & node, std::string base_frame);
 
-  /// Transforms that are known now are too old from here on.
+  /// Ignores all transforms that are known now.
   void expect_after_now(const std::string & link);
 
-  /// The link's pose in the base frame, once a transform newer than that moment is known.
+  /// The link's pose in the base frame, once a newer transform is known.
   ///
-  /// Newer by the transforms' own stamps, so that it does not matter which clock they are of.
+  /// Transforms are compared by their own stamps, so that their clock does not matter.
   std::optional<Pose> newer() const;
 
 private:

@@ -37,32 +37,32 @@ struct ExchangeSettings
   std::int64_t duration_ns = 0;
   /// An answer that takes longer is lost.
   std::int64_t patience_ns = 0;
-  /// Between two messages, unless 0: the next follows the answer.
+  /// Interval between messages; with 0, the next follows the answer.
   std::int64_t interval_ns = 0;
 };
 
-/// Which message is due, which is waited for, and what was measured; knows no middleware.
+/// State and measurements of an exchange of messages; independent of the middleware.
 class Exchange
 {
 public:
   Exchange(const ExchangeSettings & settings, std::int64_t begin_ns);
 
   /// The number of the message that is to be sent now; none while an answer is waited for, it is
-  /// not time yet, or the end has come. What was waited for too long is given up.
+  /// not due yet, or the measurement has ended. Answers beyond the time limit are lost.
   std::optional<std::uint32_t> next(std::int64_t time_ns);
 
-  /// An answer came, which the other side stamped with the time at which it took the message.
+  /// Takes an answer, stamped by the other side with the time at which it took the message.
   void close(std::uint32_t number, std::int64_t stamp_ns, std::int64_t time_ns);
 
   bool is_over(std::int64_t time_ns) const;
 
-  /// When `next` has to be asked again, if no answer comes before.
+  /// The time at which `next` has to be called again if no answer arrives before.
   std::int64_t next_moment() const;
 
   std::uint64_t sent() const {return sent_;}
   std::uint64_t lost() const {return lost_;}
   std::uint64_t late() const {return late_;}
-  /// From the end of the warm-up to the last answer, or until one that did not come was given up.
+  /// Time from the end of the warm-up to the last answer, or to the time limit of a missing one.
   std::int64_t elapsed_ns() const {return elapsed_ns_;}
   const std::vector<std::int64_t> & round_trips() const {return round_trips_;}
   const std::vector<std::int64_t> & ways_there() const {return ways_there_;}

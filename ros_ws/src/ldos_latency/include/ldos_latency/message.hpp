@@ -38,11 +38,11 @@ constexpr const char * kPongTopic = "/ldos_pong";
 
 Message make_message(std::size_t size);
 
-/// When an answer was made; 0 in a message that is none.
+/// Time of an answer; 0 in a message that is no answer.
 std::int64_t stamp_of(const Message & message);
 void set_stamp(Message & message, std::int64_t stamp_ns);
 
-/// Keeps the last message alone; the parameter `reliability` tells the rest.
+/// Keeps only the last message, with the reliability of the parameter `reliability`.
 rclcpp::QoS qos_of(rclcpp::Node & node);
 
 }  // namespace ldos_latency

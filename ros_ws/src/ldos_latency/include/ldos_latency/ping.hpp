@@ -37,7 +37,7 @@ class Ping : public rclcpp::Node
 public:
   Ping();
 
-  /// Measures, writes the times, and says what it found; returns when it is over, or at a signal.
+  /// Measures, writes the times, and prints a report; returns at the end or at a signal.
   void run(rclcpp::Executor & executor);
 
 private:

@@ -26,7 +26,7 @@
 namespace ldos_latency
 {
 
-/// Answers each message with the same message, stamped with when it was taken.
+/// Answers each message with the same message, stamped with the time at which it was taken.
 class Pong : public rclcpp::Node
 {
 public:

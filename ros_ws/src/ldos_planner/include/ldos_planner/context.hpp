@@ -33,11 +33,11 @@
 namespace ldos_planner
 {
 
-/// Time added to every plan, to see what a gate makes of it.
+/// Time added to every plan, as an injected fault.
 struct PlantedDelay
 {
   double delay_ms{};
-  /// Of the time since the planner was asked: 0.15 makes it take 15 % longer.
+  /// Delay as a share of the time since the request: 0.15 makes planning take 15 % longer.
   double share{};
 };
 
@@ -60,7 +60,7 @@ public:
 private:
   template<typename Response>
   void solve_measured(Response & response);
-  /// How long each stage took is known from MoveIt after all; they are taken to follow each other.
+  /// MoveIt gives the stages' durations only afterwards; they are assumed to be consecutive.
   void report_stages(Clock::time_point ready) const;
   void delay() const;
 

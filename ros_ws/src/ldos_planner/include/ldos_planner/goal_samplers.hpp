@@ -32,8 +32,8 @@
 namespace ldos_planner
 {
 
-/// Makes the samplers of goals whose random numbers are seeded. It serves only the thread that
-/// asks for them, while one of the two guards below lives there; at other times MoveIt makes its own.
+/// Creates samplers of goals with seeded random numbers, only for the thread that
+/// requests them, while it has one of the two guards below; otherwise MoveIt creates its own.
 class GoalSamplers : public constraint_samplers::ConstraintSamplerAllocator
 {
 public:

@@ -29,8 +29,8 @@
 namespace ldos_planner
 {
 
-/// Turns what OMPL says into ROS's log while it lives, as MoveIt's own plugin does; but for the
-/// complaint that each seed after the first one gets.
+/// Redirects OMPL's messages to ROS's log during its lifetime, like MoveIt's plugin, except the
+/// warning about each seed after the first one.
 class OmplLog : public ompl::msg::OutputHandler
 {
 public:

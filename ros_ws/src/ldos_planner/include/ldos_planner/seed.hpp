@@ -36,10 +36,10 @@ using Seed = std::uint32_t;
 
 /// The seed at the end of a goal constraint's name: `reach#ldos_seed=7`. A request to MoveIt has
 /// no other place for it.
-/// @return none where the name has no such end, or no number from 1 to 2^31 - 1.
+/// @return none if the name has no such end, or no number from 1 to 2^31 - 1.
 std::optional<Seed> seed_in(const std::string & name);
 
-/// The request's seed. None also for what cannot be seeded: several goals, and path constraints.
+/// The request's seed. None also for several goals and path constraints, which cannot be seeded.
 std::optional<Seed> seed_of(const moveit_msgs::msg::MotionPlanRequest & request);
 
 }  // namespace ldos_planner

@@ -29,12 +29,12 @@
 namespace ldos_planner
 {
 
-/// Makes the next solution of a context depend on its request and the seed alone.
+/// Makes the next solution of a context depend only on its request and the seed.
 ///
-/// Everything that draws random numbers is made anew, from the seed: planner, simplifier, and the
+/// Everything that uses random numbers is created again from the seed: planner, simplifier, and the
 /// samplers of states and of the goal. The goal is sampled once, before the search: OMPL's thread
-/// that samples goals beside the search finds more or fewer of them as the CPU is free.
-/// @return MoveIt's code for the reason where the goal cannot be used, else success.
+/// that samples goals during the search would find a number that depends on the free CPU time.
+/// @return MoveIt's code for the reason if the goal cannot be used, else success.
 moveit_msgs::msg::MoveItErrorCodes seed_context(
   ompl_interface::ModelBasedPlanningContext & context, Seed seed);
 

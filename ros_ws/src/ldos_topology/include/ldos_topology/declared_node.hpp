@@ -41,7 +41,7 @@ namespace ldos_topology
 /// Messages that were sent, by the id of the publisher or client.
 using SentCounts = std::map<std::int64_t, std::int64_t>;
 
-/// A node as a topology declares it: it sends between begin() and end().
+/// A declared node of a topology, which sends between begin() and end().
 class DeclaredNode
 {
 public:
@@ -49,19 +49,19 @@ public:
 
   rclcpp::Node::SharedPtr node() const {return node_;}
 
-  /// What has not met its peers yet, in words.
+  /// Describes endpoints that have not discovered their peers.
   std::vector<std::string> unmatched() const;
 
   /// Starts all timers.
   void begin();
 
-  /// Nothing is sent any more.
+  /// Stops sending.
   void end();
 
-  /// What was sent; to be asked after end().
+  /// Numbers of sent messages; to be called after end().
   SentCounts sent() const;
 
-  /// Whether all that was sent to this node arrived.
+  /// True if all messages to this node arrived.
   bool has_all(const SentCounts & sent) const;
 
 private:
@@ -90,7 +90,7 @@ private:
 
   rclcpp::Node::SharedPtr node_;
   SampleFile & samples_;
-  /// Held while something is sent, so that end() knows what was.
+  /// Held while a message is sent, so that end() has final numbers.
   mutable std::mutex sending_;
   bool is_sending_{false};
   std::vector<std::unique_ptr<Sender>> senders_;

@@ -32,14 +32,14 @@
 namespace ldos_topology
 {
 
-/// What sends, or takes, messages of one topic.
+/// A sender or receiver of messages of one topic.
 struct TopicEnd
 {
-  /// By which samples name it; unique in the topology.
+  /// Its number in samples, unique in the topology.
   std::int64_t id;
   std::string topic;
   rclcpp::QoS qos;
-  /// Whether messages change hands as a unique_ptr, else as shared or by reference.
+  /// True if messages are passed as a unique_ptr, else as shared or by reference.
   bool by_unique_ptr;
 };
 
@@ -48,7 +48,7 @@ struct PublisherPlan
   TopicEnd end;
   std::size_t size_bytes;
   std::int64_t period_ns;
-  /// Subscriptions that it is to be matched with before anything is sent.
+  /// Subscriptions to be matched before anything is sent.
   std::size_t readers;
 };
 
@@ -71,7 +71,7 @@ struct NodePlan
 {
   std::string name;
   std::string name_space;
-  /// Nodes with the same one share an executor.
+  /// Nodes with the same number share an executor.
   std::int64_t executor;
   std::vector<PublisherPlan> publishers;
   std::vector<SubscriptionPlan> subscriptions;
@@ -79,18 +79,18 @@ struct NodePlan
   std::vector<std::string> services;
 };
 
-/// What one process of a topology is to do.
+/// The plan of one process of a topology.
 struct Plan
 {
-  /// File for what its messages took.
+  /// File for the latencies of its messages.
   std::string samples;
   bool intra_process;
-  /// Time between two looks at the process's resources.
+  /// Interval between readings of the process's resources.
   std::int64_t sampling_ns;
   std::vector<NodePlan> nodes;
 };
 
-/// Reads a plan; throws nlohmann::json::exception where a key is missing or of another type.
+/// Reads a plan; throws nlohmann::json::exception if a key is missing or of another type.
 Plan decode_plan(const nlohmann::json & object);
 
 }  // namespace ldos_topology

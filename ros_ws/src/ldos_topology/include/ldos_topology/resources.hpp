@@ -26,7 +26,7 @@
 namespace ldos_topology
 {
 
-/// What this process uses; sizes in KiB.
+/// Resources of this process; sizes in KiB.
 struct Resources
 {
   /// CPU time since its start.

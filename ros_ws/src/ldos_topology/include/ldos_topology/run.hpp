@@ -26,10 +26,10 @@
 namespace ldos_topology
 {
 
-/// Runs the nodes of one process as whoever started it says on standard input, and tells it on
-/// standard output how far they are; both line by line, as JSON. Needs rclcpp to be initialised.
+/// Runs the nodes of one process by commands on standard input, and reports their progress on
+/// standard output; both line by line, as JSON. Needs rclcpp to be initialised.
 ///
-/// Throws std::runtime_error where standard input ends or says something else than expected.
+/// Throws std::runtime_error if standard input ends or has an unexpected line.
 void run(const Plan & plan);
 
 }  // namespace ldos_topology

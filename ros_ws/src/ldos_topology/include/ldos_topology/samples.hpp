@@ -46,7 +46,7 @@ struct Sample
 };
 static_assert(sizeof(Sample) == 40);
 
-/// What arrived in this process. Any thread may add.
+/// Messages that arrived in this process. Any thread may add some.
 class SampleFile
 {
 public:
@@ -54,10 +54,10 @@ public:
 
   void add(const Sample & sample);
 
-  /// Whether the newest sample of a receiver from a sender is the last of so many.
+  /// True if the newest sample of a receiver from a sender is the last of a number of messages.
   bool has_all(std::int64_t receiver, std::int64_t sender, std::int64_t sent) const;
 
-  /// Writes what was added since; throws std::ios_base::failure where that cannot be done.
+  /// Writes new samples; throws std::ios_base::failure if it cannot.
   void flush();
 
 private:

@@ -45,7 +45,7 @@ void ldos_control_cycle(uint64_t cycle, int64_t sim_time_ns, int64_t period_ns);
 /// Emits `ldos:sim_step`. `sim_time_ns` is the time simulated so far.
 void ldos_sim_step(uint64_t step, int64_t sim_time_ns);
 
-/// Emits `ldos:cpu_speed`: how long a fixed piece of work took.
+/// Emits `ldos:cpu_speed`: the time of a fixed piece of work.
 void ldos_cpu_speed(int64_t work_ns);
 
 void ldos_planning_stage(const char * stage, int64_t ago_ns);

@@ -34,11 +34,11 @@
 #endif
 
 /// The markers of pytest-ldos. Each function emits the event `ldos:<its name>`, or does
-/// nothing where the package was built without LTTng-UST.
+/// nothing if the package was built without LTTng-UST.
 namespace ldos_tracepoints
 {
 
-/// Whether the functions emit anything at all.
+/// True if the functions emit events.
 #ifdef LDOS_TRACEPOINTS_ENABLED
 inline constexpr bool is_enabled = true;
 #else

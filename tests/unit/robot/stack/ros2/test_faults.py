@@ -80,7 +80,7 @@ def test_delays_of_planning_are_written_for_the_launch_file(workspace, tmp_path)
     assert (tmp_path / "planning.yaml").read_text() == PLANNING.replace("ms: 0.0", "ms: 5.0")
 
 
-def test_a_configuration_that_is_not_ours(workspace, tmp_path):
+def test_configuration_of_another_package(workspace, tmp_path):
     with pytest.raises(BringUpFailed, match=r"update_rate cannot be changed.*\n.*rebuild ros_ws"):
         fault_arguments(stack(control_rate_hz=400), tmp_path)
     workspace.add("ldos_panda_config", files={"config/ros2_controllers.yaml": "controller_manager: {}\n"})
@@ -89,7 +89,7 @@ def test_a_configuration_that_is_not_ours(workspace, tmp_path):
 
 
 @pytest.mark.parametrize("goal", [REACH, HOME])
-def test_a_goal_that_is_to_fail_cannot_be_reached(goal):
+def test_goal_with_an_injected_failure_is_unreachable(goal):
     command = to_command(StackSpec(), goal, goal_id="0" * 32, seed=None, trial=None, start=None)
     lost = out_of_reach(command)
     assert lost.goal.name == goal.name

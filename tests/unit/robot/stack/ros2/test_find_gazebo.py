@@ -49,7 +49,7 @@ def test_harmonics_own_packages(tmp_path):
     assert found(tmp_path) == "gz-plugin2::register;gz-sim8::gz-sim8"
 
 
-def test_vendor_packages_of_ros_that_give_harmonic_names_without_a_version(tmp_path):
+def test_ros_vendor_packages_without_versions_in_their_names(tmp_path):
     prefix = tmp_path / "prefix"
     add(prefix, "gz-plugin2", "register")
     add(prefix, "gz-sim8", "gz-sim8")
@@ -65,7 +65,7 @@ def test_jettys_own_packages(tmp_path):
     assert found(tmp_path) == "gz-plugin::register;gz-sim::gz-sim"
 
 
-def test_half_of_gazebo_is_none(tmp_path):
+def test_incomplete_gazebo_is_not_found(tmp_path):
     add(tmp_path / "prefix", "gz-plugin", "register")
     assert found(tmp_path) == ""
 

@@ -10,11 +10,11 @@ from pytest_ldos.robot.stack.ros2.stimuli import goals_of
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 
 
-def test_the_panda_has_its_own():
+def test_panda_has_its_own_goals():
     assert goals_of(StackSpec()) is PANDA_GOALS
 
 
-def test_another_robot_is_not_sent_the_pandas():
+def test_other_robot_does_not_get_the_pandas_goals():
     with pytest.raises(ConfigurationError, match=r"no goals for the robot of cell/cell.launch.py\n.*goals.yaml"):
         goals_of(StackSpec(ros2=Ros2Spec(launch_file="cell/cell.launch.py")))
 

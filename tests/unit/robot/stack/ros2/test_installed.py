@@ -39,7 +39,7 @@ def test_everything_is_there(complete):
     assert ros2_available(StackSpec()).ok
 
 
-def test_packages_are_named_with_what_installs_them(complete):
+def test_missing_packages_have_install_commands(complete):
     (complete.prefix / "share/ament_index/resource_index/packages/moveit_ros_move_group").unlink()
     found = ros2_available(StackSpec())
     assert (found.reason, found.remedy) == (
@@ -49,7 +49,7 @@ def test_packages_are_named_with_what_installs_them(complete):
     assert ros2_available(OWN).ok, "a robot of one's own brings its own planner"
 
 
-def test_our_planner_is_a_part_of_the_stacks_that_plan_with_it(workspace):
+def test_own_planner_is_part_of_stacks_that_use_it(workspace):
     seeded = StackSpec(ros2=Ros2Spec(launch_file=OWN.ros2.launch_file, seeded_planner=True))
     assert SEEDED_PLANNER not in ros2_info(StackSpec()).versions
     workspace.add(SEEDED_PLANNER)
@@ -62,7 +62,7 @@ def test_a_middleware_that_is_not_installed(complete):
     assert "rmw_zenoh_cpp is not installed" in found.reason
 
 
-def test_gazebo_is_needed_where_it_is_asked_for(complete):
+def test_gazebo_is_required_if_requested(complete):
     found = ros2_available(StackSpec(ros2=Ros2Spec(sim=Simulation.GZ)))
     assert "ros_gz_sim" in found.reason
 
@@ -93,7 +93,7 @@ def test_last_line_of_the_status_program_is_reported(complete):
     assert ros2_available(StackSpec()).reason.endswith("status cannot be run: libx.so: \ufffd not found")
 
 
-def test_the_status_program_is_asked_once(complete, tmp_path, monkeypatch):
+def test_status_program_runs_once(complete, tmp_path, monkeypatch):
     runs = tmp_path / "runs"
     runs.touch()
     status(complete, f"#!/bin/sh\necho run >> {runs}\n")
@@ -115,7 +115,7 @@ def test_nothing_is_sourced(monkeypatch):
     assert choose.why_not_ros2(StackSpec()) == ""
 
 
-def test_auto_takes_ros_where_it_is_whole(complete):
+def test_auto_chooses_ros_if_it_is_complete(complete):
     assert choose.resolve_kind(StackSpec()) is StackKind.ROS2
     assert choose.resolve_kind(StackSpec(kind=StackKind.EMBEDDED)) is StackKind.EMBEDDED
     status(complete, "#!/bin/sh\nexit 1\n")
@@ -141,7 +141,7 @@ def test_each_robot_has_its_own_baselines(complete):
     assert ros2_info(climbing).name == "ros2-stack-_left_arm_"
 
 
-def test_another_environment_is_asked_for_its_own(monkeypatch, tmp_path):
+def test_other_environment_is_inspected_itself(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", "/head/lib:/mine")
     monkeypatch.setattr(sys, "path", ["/head/lib", "/mine", *sys.path])
     places = installed.module_path({"PYTHONPATH": "/base/lib:/mine"})

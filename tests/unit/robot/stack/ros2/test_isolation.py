@@ -25,13 +25,13 @@ def environment(**given):
     return isolated_environment(Ros2Spec(rmw="rmw_fastrtps_cpp"), domain=3, log_directory=Path(), environment=given)
 
 
-def test_nothing_of_another_machine_is_heard_on_the_ports_of_the_domain(monkeypatch):
+def test_domain_ports_receive_nothing_from_other_machines(monkeypatch):
     monkeypatch.delenv("CYCLONEDDS_URI", raising=False)
     assert environment()["PYTEST_LDOS_LOOPBACK"] == "8150-8399"
     assert "libldos_loopback.so" in environment()["LD_PRELOAD"]
 
 
 @pytest.mark.parametrize("setting", ["CYCLONEDDS_URI", "FASTDDS_DEFAULT_PROFILES_FILE"])
-def test_the_users_own_settings_of_the_middleware_decide(setting):
+def test_user_settings_of_the_middleware_have_precedence(setting):
     """They may name another machine, whose messages are then accepted."""
     assert "LD_PRELOAD" not in environment(**{setting: "file:///tuned.xml"})

@@ -17,7 +17,7 @@ from pytest_ldos.robot.stack.ros2.state import (
 @pytest.mark.parametrize(
     "event", [ProcessBegan("move_group-1", 42), ProcessEnded("spawner-2", 43, -9), LaunchFailed("no such file")]
 )
-def test_events_survive_the_way(event):
+def test_events_round_trip(event):
     assert parse_event(to_line(event)) == event
 
 
@@ -27,7 +27,7 @@ def test_other_lines_are_refused(line):
         parse_event(line)
 
 
-def test_processes_that_did_their_work_are_no_failure():
+def test_processes_that_ended_normally_are_no_failure():
     watch = LaunchWatch()
     for event in (ProcessBegan("move_group-1", 1), ProcessBegan("spawner-2", 2), ProcessEnded("spawner-2", 2, 0)):
         watch.take(event)
@@ -39,7 +39,7 @@ def test_processes_that_did_their_work_are_no_failure():
     ("code", "words"),
     [(1, "ended with exit code 1"), (-9, "was killed by SIGKILL"), (-99, "was killed by signal 99")],
 )
-def test_the_first_process_that_failed_is_named_with_how_it_ended(code, words):
+def test_first_failed_process_is_named_with_its_end(code, words):
     watch = LaunchWatch()
     watch.take(ProcessEnded("spawner-2", 2, 0))
     watch.take(ProcessEnded("move_group-1", 1, code))

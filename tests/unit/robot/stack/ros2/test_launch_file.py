@@ -15,13 +15,13 @@ from pytest_ldos.scenario.model import Ros2Spec
 from pytest_ldos.scenario.words import Simulation
 
 
-def test_a_file_of_a_package(workspace):
+def test_launch_file_of_a_package(workspace):
     share = workspace.add("my_robot", files={"launch/stack.launch.py": "", "stack.rviz": ""})
     assert find_launch_file("my_robot/stack.launch.py") == share / "launch/stack.launch.py"
     assert find_launch_file("my_robot/launch/stack.launch.py") == share / "launch/stack.launch.py"
 
 
-def test_a_file_by_its_path(tmp_path):
+def test_launch_file_by_path(tmp_path):
     file = tmp_path / "stack.launch.xml"
     file.touch()
     assert find_launch_file(str(file)) == file
@@ -42,7 +42,7 @@ def test_missing_launch_file_is_reported(workspace, name, message):
         find_launch_file(name)
 
 
-def test_the_panda_is_simulated_where_gazebo_is_installed(workspace):
+def test_panda_is_simulated_if_gazebo_is_installed(workspace):
     assert resolve_simulation(Ros2Spec()) is Simulation.MOCK
     assert launch_arguments(Ros2Spec()) == {"sim": "mock"}
     for package in GAZEBO_PACKAGES:
@@ -51,12 +51,12 @@ def test_the_panda_is_simulated_where_gazebo_is_installed(workspace):
     assert resolve_simulation(Ros2Spec(sim=Simulation.MOCK)) is Simulation.MOCK
 
 
-def test_other_launch_files_decide_for_themselves():
+def test_other_launch_files_get_no_default_arguments():
     spec = Ros2Spec(launch_file="my_robot/stack.launch.py", launch_arguments={"speed": "0.5"})
     assert launch_arguments(spec) == {"speed": "0.5"}
     given = Ros2Spec(launch_file="my_robot/stack.launch.py", sim=Simulation.GZ)
     assert launch_arguments(given) == {"sim": "gz"}
 
 
-def test_an_argument_that_is_given_wins():
+def test_given_argument_has_precedence():
     assert launch_arguments(Ros2Spec(launch_arguments={"sim": "gz"}))["sim"] == "gz"

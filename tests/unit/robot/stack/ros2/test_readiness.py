@@ -19,7 +19,7 @@ def readiness():
     )
 
 
-def test_a_stack_that_has_shown_nothing_misses_everything(readiness):
+def test_silent_stack_lacks_all_parts(readiness):
     assert readiness.missing() == [
         "no message on /clock",
         "no answer from /controller_manager",
@@ -28,7 +28,7 @@ def test_a_stack_that_has_shown_nothing_misses_everything(readiness):
     ]
 
 
-def test_a_stack_that_has_shown_everything_is_ready(readiness):
+def test_stack_with_all_parts_is_ready(readiness):
     readiness.saw_clock(1)
     readiness.saw_clock(2)
     readiness.saw_controllers({"arm": "active", "broadcaster": "active", "another": "inactive"})
@@ -55,7 +55,7 @@ def test_controllers_are_named_with_their_states(readiness):
     assert not readiness.needs_controllers
 
 
-def test_a_clock_that_repeats_itself_stands_still(readiness):
+def test_repeated_clock_value_is_a_stopped_clock(readiness):
     for _ in range(3):
         readiness.saw_clock(5)
     assert readiness.missing()[0] == "the simulator's clock stands still"
@@ -74,7 +74,7 @@ def test_unneeded_parts_are_not_missing():
     assert not readiness.needs_controllers
 
 
-def test_a_group_that_the_robot_does_not_have(readiness):
+def test_unknown_planning_group(readiness):
     assert readiness.wrong() == ""
     readiness.saw_groups(["panda_arm_2", "hand"])
     assert readiness.wrong() == "the robot has no planning group 'panda_arm' (there is hand, panda_arm_2)"

@@ -27,11 +27,11 @@ Path("{folder}/gone").touch()
 @pytest.fixture
 def watch(tmp_path, monkeypatch):
     """Watches a program instead of the readiness node, which needs ROS 2."""
-    monkeypatch.setattr(readiness_watch, "_READINESS", "told")
+    monkeypatch.setattr(readiness_watch, "_READINESS", "reporter")
     monkeypatch.setattr(readiness_watch, "_END_S", 60.0)
 
     def of(program: str) -> ReadinessWatch:
-        (tmp_path / "told.py").write_text(program, encoding="utf-8")
+        (tmp_path / "reporter.py").write_text(program, encoding="utf-8")
         environment = {"PYTHONPATH": str(tmp_path)}
         return ReadinessWatch(StackSpec(), needs_clock=False, environment=environment, log_directory=tmp_path)
 
@@ -42,7 +42,7 @@ def await_ready(asked: ReadinessWatch) -> None:
     wait_until(lambda: asked.is_ready)
 
 
-def test_its_farewell_is_awaited(watch, tmp_path):
+def test_last_message_of_the_watcher_is_awaited(watch, tmp_path):
     with watch(FAREWELL.format(folder=tmp_path)) as asked:
         await_ready(asked)
         (tmp_path / "go").touch()
@@ -50,7 +50,7 @@ def test_its_farewell_is_awaited(watch, tmp_path):
         assert (tmp_path / "gone").exists()
 
 
-def test_one_that_does_not_end_is_ended(watch, monkeypatch):
+def test_watcher_that_does_not_end_is_terminated(watch, monkeypatch):
     monkeypatch.setattr(readiness_watch, "_END_S", 0.1)
     with watch(f"{READY}import time; time.sleep(600)") as asked:
         await_ready(asked)
@@ -59,7 +59,7 @@ def test_one_that_does_not_end_is_ended(watch, monkeypatch):
         assert time.monotonic() - began_s < 60
 
 
-def test_an_end_without_a_word_is_a_failure(watch):
+def test_silent_end_is_a_failure(watch):
     with watch("raise SystemExit('no rclpy')") as asked:
         asked.await_end()
         assert "no rclpy" in asked.what_failed()

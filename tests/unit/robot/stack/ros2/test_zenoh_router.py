@@ -59,13 +59,13 @@ def test_nodes_connect_to_the_port_on_which_the_router_listens(sourced, tmp_path
     assert router.exit_code is not None
 
 
-def test_the_users_own_settings_stay_before_ours(sourced, tmp_path):
+def test_user_settings_have_precedence(sourced, tmp_path):
     given = "transport/shared_memory/enabled=true;"
     with around(sourced(LISTENS, ZENOH_CONFIG_OVERRIDE=given), tmp_path) as isolation:
         assert isolation.environment["ZENOH_CONFIG_OVERRIDE"].startswith(f"{given}listen/endpoints=")
 
 
-def test_a_router_that_does_not_start_is_named_with_its_words(sourced, tmp_path):
+def test_router_that_does_not_start_is_reported_with_its_output(sourced, tmp_path):
     with (
         pytest.raises(BringUpFailed, match="rmw_zenohd ended with exit code 1") as caught,
         around(sourced(REFUSES), tmp_path),
@@ -75,7 +75,7 @@ def test_a_router_that_does_not_start_is_named_with_its_words(sourced, tmp_path)
     assert "ZENOH_ROUTER_CONFIG_URI" in caught.value.remedy
 
 
-def test_without_the_package_it_is_named(tmp_path):
+def test_missing_router_package_is_named(tmp_path):
     (tmp_path / "share/ament_index/resource_index/packages").mkdir(parents=True)
     with (
         pytest.raises(Unavailable, match=ZENOH),

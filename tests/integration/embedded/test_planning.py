@@ -1,0 +1,172 @@
+"""Planning problems on the real embedded stack, from settings to the record, and what can be wrong with them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from pytest_ldos.base.exit_codes import INVALID
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from tests.integration.project import Project
+
+SUITE = Path(__file__).parents[3] / "examples/planning/suite.yaml"
+NO_WAY = "no way: joints"
+THREE = ["free: joints", "table: over a low wall", NO_WAY]
+METRICS = ["T1", "path_length", "tool_path", "trajectory", "waypoints"]
+SCENARIO = """
+import pytest
+
+@pytest.mark.planning
+def test_planning(ldos_scenario):
+    ldos_scenario()
+"""
+
+
+def set_up(
+    project: Project, problems: list[dict], *, time_limit_s: float = 0.3, trials: int = 6, more: str = ""
+) -> None:
+    (project.path / "test_scenario.py").unlink()
+    project.write("test_planning.py", SCENARIO)
+    table = yaml.safe_load(SUITE.read_text("utf-8"))
+    project.write("problems.yaml", yaml.safe_dump({**table, "problems": problems}))
+    project.write(
+        "pyproject.toml",
+        f"""
+[tool.pytest.ini_options]
+
+[tool.ldos.stack]
+kind = "embedded"
+stimulus = "plan"
+
+[tool.ldos.stimulus.plan]
+problems = "problems.yaml"
+tool = "panda_link8"
+time_limit_s = {time_limit_s}
+{more}
+
+[tool.ldos.scenarios.planning]
+trials = {trials}
+goals = "all"
+success_rate = 0.5
+""",
+    )
+
+
+def of_suite(names: list[str] | None = None) -> list[dict]:
+    problems = yaml.safe_load(SUITE.read_text("utf-8"))["problems"]
+    return [each for each in problems if names is None or each["name"] in names]
+
+
+def measure(project: Project, *arguments: str) -> tuple[int, str]:
+    return project.run("-m", "planning", "--ldos-traces=none", *arguments)
+
+
+def test_problems_are_planned_by_several_seeds(project, leaves_nothing):
+    set_up(project, of_suite(THREE))
+    code, output = measure(project, "--ldos-block=6")
+    assert code == 0, output
+    saved = project.saved("planning")
+    assert saved.stack_kind == "embedded-plan"
+    assert len(saved.fingerprint.versions["plan"]) == 16
+    assert [(trial.goal, trial.seed) for trial in saved.trials] == [*zip(THREE * 2, range(1, 7), strict=True)]
+    assert [metric.name for metric in saved.metrics if metric.name in METRICS] == METRICS
+    for trial in saved.trials:
+        assert trial.outcome is (OutcomeClass.PLANNING_FAILED if trial.goal == NO_WAY else OutcomeClass.SUCCESS)
+        if trial.succeeded:
+            assert trial.measurements["T1"].source.name == "markers"
+            assert 1 < trial.measurements["T1"].number < 1000
+            assert trial.measurements["path_length"].number > 1
+            assert 0.3 < trial.measurements["tool_path"].number < 10
+            assert trial.measurements["waypoints"].number > 5
+
+
+def test_end_of_the_planner_names_the_problem(project):
+    set_up(project, of_suite(THREE[1:]), time_limit_s=100, trials=2)
+    process = project.start("-m", "planning", "--ldos-warmup=1", "--ldos-traces=none")
+    record = project.path / ".ldos/runs"
+    ends_at = time.monotonic() + 60
+    while not [*record.glob("*/planning/trials.json")]:
+        assert time.monotonic() < ends_at, process.communicate()
+        time.sleep(0.05)
+    (planner,) = [each for each in psutil.Process(process.pid).children(recursive=True) if each.name() == "move_group"]
+    os.kill(planner.pid, signal.SIGKILL)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == INVALID, output
+    assert "move_group" in output
+    assert f"(during '{NO_WAY}')" in " ".join(output.split())
+
+
+COLLIDING = {"name": "wall", "box": [0.2, 0.2, 0.2], "position": [0.4, 0, 0.6]}
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(
+    ("change", "reasons"),
+    [
+        ({"objects": [COLLIDING]}, ["1 of 2 problems", "goal 'wrong': its start is in collision", "wall"]),
+        (
+            {"goal": {"link": "panda_link8", "pose": {"position": [1.4, 0, 0.5], "orientation": [1, 0, 0, 0]}}},
+            ["1 of 2 problems", "goal 'wrong': no joints bring the tip to the goal"],
+        ),
+        ({"goal": {"joints": {"panda_joint1": 0.0}}}, ["goal 'wrong': a joint goal must name every joint"]),
+        ({"objects": [{"name": "hat", "cone": [0.1, 0.1]}]}, ["goal 'wrong': its scene: object 'hat'", "boxes"]),
+        (
+            {"objects": [{**COLLIDING, "position": [0.4, float("nan"), 0.6]}]},
+            ["problem 'wrong'", "not a finite number"],
+        ),
+    ],
+    ids=["start", "reach", "joints", "shape", "nan"],
+)
+def test_what_cannot_be_planned_is_named_before_a_trial(project, change, reasons):
+    (good,) = of_suite(["free: joints"])
+    set_up(project, [good, {**good, "name": "wrong", **change}])
+    code, output = measure(project)
+    assert code != 0
+    words = " ".join(output.split())
+    assert [each for each in reasons if each not in words] == []
+    assert "Traceback" not in output
+    assert not [*project.path.glob(".ldos/runs/*/planning/trials.json")]
+
+
+@pytest.mark.acceptance
+def test_a_group_that_is_unknown(project):
+    set_up(project, of_suite(THREE))
+    text = (project.path / "problems.yaml").read_text("utf-8")
+    project.write("problems.yaml", text.replace("group: panda_arm", "group: left_arm"))
+    code, output = measure(project)
+    assert code != 0
+    assert "3 of 3 problems cannot be planned" in " ".join(output.split())
+    assert "there is no group 'left_arm'" in " ".join(output.split())
+
+
+@pytest.mark.acceptance
+def test_a_suite_without_problems(project):
+    set_up(project, [])
+    code, output = measure(project)
+    assert code != 0
+    assert "has no planning problem" in output
+
+
+@pytest.mark.acceptance
+@pytest.mark.measures_time
+def test_whole_suite(project, leaves_nothing):
+    set_up(project, of_suite(), time_limit_s=1.0, trials=90)
+    began = time.monotonic()
+    code, output = measure(project, "--ldos-block=90")
+    minutes = (time.monotonic() - began) / 60
+    assert code == 0, output
+    trials = project.saved("planning").trials
+    print(f"{len(trials)} plans in {60 * minutes:.0f} s, with starting and reading")
+    solvable = [trial for trial in trials if not trial.goal.startswith("no way")]
+    assert len(solvable) == 84
+    assert sum(trial.succeeded for trial in solvable) >= 0.9 * len(solvable)
+    assert not any(trial.succeeded for trial in trials if trial.goal.startswith("no way"))
+    spans = [trial.stamps_ns for trial in trials]
+    rate = 60e9 * (len(trials) - 1) / (spans[-1]["result"] - spans[0]["goal_sent"])
+    assert rate > 100, "plans a minute"
