@@ -1,6 +1,6 @@
 """Compares our rule with others': how often each is red without a cause, and what it finds.
 
-    make scorecard                      # everything, about ten minutes on two cores
+    make scorecard                      # everything, about half an hour on two cores
     make scorecard ARGS="--small"       # only shows that it works
 
 Writes ``scorecard.json`` and ``scorecard.svg``; the same seed gives the same numbers.

@@ -85,7 +85,7 @@ LOADS: Final[Mapping[str, str]] = {
 """Texts of the loads' fixtures by kind, in the order in which several loads are applied: limits first, floods last.
 
 A guard comes before the load that it limits, so that it learns while the stack is calm. A kind's spec is a class in
-`scenario.loads`, and its implementation is `LOAD` in ``measure.load.KIND``.
+`scenario.loads`; its implementation is an entry of `LOADS` in a module of `measure.load`.
 """
 
 

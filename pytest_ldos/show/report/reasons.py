@@ -318,7 +318,7 @@ def describe_more_trials(use: MoreTrials) -> str:
         case MayBeWorse(metric, by):
             return f"{metric} may have become worse by {_amount(by)}"
         case VariesTooMuch(metric):
-            return f"{metric} varies too much for what is to be seen"
+            return f"{metric} varies too much to show a relevant change"
         case MayHaveChanged(metric, aspect):
             return f"{metric} may have become worse: {describe_aspect(aspect)}"
         case _:

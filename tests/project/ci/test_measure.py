@@ -11,8 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.options import OPTIONS
 from tests.builders.command_line import run_ldos
 from tests.builders.git import git
 from tests.builders.stressors import wait_until
@@ -737,3 +740,16 @@ def test_a_script_of_another_checkout_brings_its_ros_packages(measure, checkout,
     assert made_by(checkout) == [f"{tools}/.venv-ros2/bin/python", "jazzy-with-ours"]
     head = git(checkout, "rev-parse", "HEAD").strip()
     assert f"--ldos-head={head}" in asked(checkout), "it is built, and in an environment of its own"
+
+
+def test_defaults_of_scripts_and_workflows_are_those_of_the_options():
+    trials = str(OPTIONS["trials"].default)
+    assert f'GATE_TRIALS", "{trials}"' in (ROOT / "pytest_ldos/cli/measure_commit.py").read_text("utf-8")
+    assert f"_TRIALS: Final = {trials}\n" in (ROOT / ".ci/results/respond.py").read_text("utf-8")
+    assert yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["inputs"]["trials"]["default"] == trials
+    for name in ("baseline", "measure"):
+        workflow = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text("utf-8"))
+        (inputs,) = (each["inputs"] for each in workflow[True].values() if each and "trials" in each.get("inputs", {}))
+        assert str(inputs["trials"]["default"]) == trials, name
+    assert f"trials || '{trials}'" in (ROOT / ".github/workflows/request.yml").read_text("utf-8")
+    assert str(ScenarioSpec(name="any").trials) == trials

@@ -1,4 +1,4 @@
-// The types of CTF 1.8 fields, as the metadata declares them.
+// The types of fields of CTF 1.8 and CTF 2, as the metadata declares them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-"""A load is defined by a line in `words.LOADS` and two modules of its name."""
+"""A load is defined by a line in `words.LOADS` a spec in `scenario.loads`, and an entry of `LOADS` in `measure.load`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ USES = [
     (MayFailMore(), "failures may have become more frequent"),
     (MayBeWorse("T1", 0.123), "T1 may have become worse by 12 %"),
     (MayBeWorse("T1", math.inf), "T1 may have become worse by any amount"),
-    (VariesTooMuch("T1"), "T1 varies too much for what is to be seen"),
+    (VariesTooMuch("T1"), "T1 varies too much to show a relevant change"),
     (
         MayHaveChanged("T1", SPREAD),
         "T1 may have become worse: spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)",
