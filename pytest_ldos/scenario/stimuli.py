@@ -1,7 +1,7 @@
 """Specs of stimuli, which make the stack work in a trial.
 
-A new stimulus needs a class here, a field of `StimuliSpec`, a member of `StimulusKind`, and a program that speaks the line
-protocol.
+A new stimulus needs a class here, a field of `StimuliSpec`, a member of `StimulusKind`, and a program that speaks the
+line protocol.
 """
 
 from __future__ import annotations
