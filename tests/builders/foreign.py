@@ -234,6 +234,7 @@ def _one(render: Callable[[Say], Rendered]) -> Callable[[Say], list[Rendered]]:
 SHOWN: Mapping[Callable[..., Rendered], Callable[[Say], list[Rendered]]] = {
     terminal.render: _one(lambda say: terminal.render(document(say), **COLORED)),
     terminal.render_failure: _one(lambda say: terminal.render_failure(document(say))),
+    terminal.render_problems: _one(lambda say: terminal.render_problems(document(say).sections[0], **COLORED)),
     markdown.render: _one(lambda say: markdown.render(document(say))),
     markdown.render_several: _one(lambda say: markdown.render_several(reports(say))),
     page.render: _one(lambda say: page.render(document(say))),

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import pytest_ldos.cli
 import pytest_ldos.show
 from pytest_ldos.base import errors
 from pytest_ldos.base.text import Rendered, visible
@@ -106,8 +107,9 @@ def test_data_keeps_text_and_contains_no_command(render):
 
 
 def rendering_functions():
-    """Functions that a module of the wing defines for others, by their type."""
-    for found in pkgutil.walk_packages(pytest_ldos.show.__path__, "pytest_ldos.show."):
+    """Functions that a module of `show` or `cli` defines for others, by their type."""
+    shown = pkgutil.walk_packages(pytest_ldos.show.__path__, "pytest_ldos.show.")
+    for found in (*shown, *pkgutil.walk_packages(pytest_ldos.cli.__path__, "pytest_ldos.cli.")):
         module = importlib.import_module(found.name)
         for name, each in inspect.getmembers(module, inspect.isfunction):
             is_own = each.__module__ == module.__name__ and not name.startswith("_")

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "robot/topology/conversation.py": "a separate process, whose last output is reported",
     "instruments/latency/peer.py": "a separate process, whose last output is reported",
     "robot/stack/ros2/launcher.py": "a separate process, whose last output is reported",
+    "measure/load/ros_node.py": "a file of the kernel, in a process of its own",
     "record/run_directory.py": "a separate process, whose last output is reported",
     "show/export/parquet.py": "its callers are inside `writing`: they know what is written",
     "base/parquet.py": "its callers are inside `writing`: they know what is written",

@@ -122,6 +122,7 @@ def _text_of(numbers: Iterable[float]) -> str:
     return " ".join(repr(float(each)) for each in numbers)
 
 
+_UNNAMED: Final = "unnamed"  # name of a goal whose constraints have none
 _ROTATION_WEIGHT: Final = 0.3  # metres equivalent to one radian: about the length of the arm's wrist
 
 _POSITION_TOLERANCE_M: Final = 1e-4
@@ -367,7 +368,7 @@ def to_goal(alternatives: Sequence[Message], joint_names: Sequence[str]) -> Goal
         joints = {constraint.joint_name: constraint.position for constraint in wanted.joint_constraints}
         if set(joints) != set(joint_names):
             raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "a joint goal must name every joint of the arm")
-        return Goal(wanted.name, joints=joints)
+        return Goal(wanted.name or _UNNAMED, joints=joints)
     if len(wanted.position_constraints) != 1 or len(wanted.orientation_constraints) != 1:
         raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "a pose goal needs one position and one orientation")
     position, orientation = wanted.position_constraints[0], wanted.orientation_constraints[0]
@@ -379,4 +380,4 @@ def to_goal(alternatives: Sequence[Message], joint_names: Sequence[str]) -> Goal
         raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the position must be one primitive")
     point = position.constraint_region.primitive_poses[0].position
     turn = orientation.orientation
-    return Goal(wanted.name, pose=Pose((point.x, point.y, point.z), (turn.x, turn.y, turn.z, turn.w)))
+    return Goal(wanted.name or _UNNAMED, pose=Pose((point.x, point.y, point.z), (turn.x, turn.y, turn.z, turn.w)))

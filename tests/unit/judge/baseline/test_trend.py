@@ -134,7 +134,7 @@ def test_a_pin_that_lacks_a_field(tmp_path):
     write_pin(tmp_path, Pin("abc", "", "abc"))
     file = tmp_path / FILE
     file.write_text(file.read_text().replace('"commit"', '"comit"'))
-    with pytest.raises(RecordUnreadable, match=r"is damaged .*commit"):
+    with pytest.raises(RecordUnreadable, match=r"is damaged .*'comit'"):
         read_pin(tmp_path)
 
 
