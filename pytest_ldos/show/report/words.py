@@ -26,10 +26,15 @@ _SMALLEST_EFFECT: Final = 0.05  # least relative change at which a path without 
 
 
 def moved_paths(section: document.Section) -> Iterator[tuple[str, document.PathReport]]:
-    """Paths to mention with their names: those of changed metrics, then others."""
-    for metric in section.metrics:
-        if metric.verdict is not None and metric.verdict.is_change:
-            yield from ((metric.name, path) for path in section.paths if metric.name in path.metrics)
+    """Paths to mention with their names: those of changed metrics, then others.
+
+    The first metric of a path is its latency; another one, such as T1mean, is only explained by it.
+    """
+    changed = {each.name for each in section.metrics if each.verdict is not None and each.verdict.is_change}
+    for path in section.paths:
+        names = [each for each in path.metrics if each in changed]
+        if names:
+            yield names[0] if names[0] == path.metrics[0] else f"{names[0]}, by the path {path.path}:", path
     for path in section.paths:
         is_large = abs(path.whole.change_ns) > _SMALLEST_EFFECT * path.whole.base_ns
         if not path.metrics and path.whole.is_certain and is_large:

@@ -16,8 +16,8 @@ from pytest_ldos.measure.metrics.extract import LATENCY
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.show.report.compose import compose
 from pytest_ldos.show.report.terminal import render_failure
-from pytest_ldos.show.report.words import describe_paths
-from tests.builders.reports import section_of
+from pytest_ldos.show.report.words import describe_paths, moved_paths
+from tests.builders.reports import full_section, section_of
 from tests.builders.trials import TYPICAL, failed_trial, trial, trial_set
 
 MS = 1_000_000
@@ -113,3 +113,15 @@ def test_changed_path_without_metric_is_mentioned():
     assert line.startswith("path state feedback +")
     assert TRANSPORT in line
     assert describe_paths(section_of(base, base)) == ()
+
+
+def test_metric_that_a_path_only_explains_is_named_so():
+    section = full_section()
+    of_requests = dataclasses.replace(section.metrics[0], name="T1mean")
+    path = dataclasses.replace(section.paths[0], metrics=("T1", "T1mean"))
+    alone, both = (
+        dataclasses.replace(section, metrics=metrics, paths=(path,)) for metrics in ((of_requests,), section.metrics)
+    )
+    (name,) = (name for name, _ in moved_paths(alone))
+    assert name == "T1mean, by the path planning:"
+    assert [name for name, _ in moved_paths(dataclasses.replace(both, metrics=(*both.metrics, of_requests)))] == ["T1"]
