@@ -42,6 +42,10 @@ def parameters(name, node='/**'):
     return yaml.safe_load((SHARE / 'config' / name).read_text())[node]['ros__parameters']
 
 
+def home():
+    return yaml.safe_load((SHARE / 'config' / 'goals.yaml').read_text())['home']['joints']
+
+
 @pytest.fixture(name='srdf')
 def _srdf():
     return ElementTree.parse(SHARE / 'config' / 'panda.srdf').getroot()
@@ -55,12 +59,11 @@ def test_the_hardware_is_that_of_the_simulation(sim, plugin):
     assert [joint.get('name') for joint in hardware.findall('joint')] == JOINTS
 
 
-def test_the_hardware_begins_at_ready(srdf):
+def test_the_hardware_begins_at_home():
     initial = {
         joint.get('name'): float(joint.findtext("state_interface[@name='position']/param"))
         for joint in description('mock').findall('ros2_control/joint')}
-    state = srdf.find("group_state[@name='ready']")
-    assert initial == {each.get('name'): float(each.get('value')) for each in state}
+    assert initial == home()
 
 
 def test_an_unknown_simulation_is_refused():
@@ -91,6 +94,11 @@ def test_every_moving_link_has_inertia():
     heavy = {link.get('name') for link in robot.findall('link') if link.find('inertial')}
     assert len(moving) == 7
     assert set(moving) <= heavy
+
+
+def test_ready_is_home(srdf):
+    state = srdf.find("group_state[@name='ready']")
+    assert {each.get('name'): float(each.get('value')) for each in state} == home()
 
 
 def test_semantics_name_links_that_exist(srdf):

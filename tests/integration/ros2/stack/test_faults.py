@@ -145,7 +145,7 @@ def test_a_controller_that_is_never_active(project, leaves_nothing):
 )
 def test_a_launch_file_with_an_error(project, text, reason, leaves_nothing):
     project.write("broken.launch.py", text)
-    project.write("goals.yaml", "home: {joints: {a: 0}}\ngoal_sets: {wave: [{name: wave, joints: {a: 1}}]}\n")
+    project.write("goals.yaml", "home: {joints: {a: 0}}\ngoal_sets: {reach: [{name: wave, joints: {a: 1}}]}\n")
     configure(project, "[tool.ldos.stack]\nlaunch_file = 'broken.launch.py'\ngoals = 'goals.yaml'\n")
     code, output = project.run("-m", "baseline", *ONE)
     assert code == exit_codes.INVALID, output
