@@ -36,11 +36,11 @@ def test_reach_under_cpu_load(panda_stack, cpu_load, ldos_trials, ldos_gate):
 """
 
 TOGETHER = """
-import contextlib
 import json
-import psutil
+
 import pytest
-from pytest_ldos.measure.load.protocol import RepeatedLoad
+
+from tests.integration.neighbour import neighbour_found  # noqa: F401
 
 
 @pytest.mark.baseline

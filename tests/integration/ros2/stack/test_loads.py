@@ -133,11 +133,11 @@ def test_every_thread_runs_on_one_cpu_and_is_restored(project, rmw, leaves_nothi
 
 
 NEIGHBOUR = """
-import contextlib
 import json
-import psutil
+
 import pytest
-from pytest_ldos.measure.load.protocol import RepeatedLoad
+
+from tests.integration.neighbour import neighbour_found  # noqa: F401
 
 
 @pytest.mark.baseline
