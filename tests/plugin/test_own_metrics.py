@@ -114,7 +114,7 @@ def test_invalid_own_metric_is_reported_before_measuring(run, project, own_folde
     own_folder("def pytest_ldos_metrics(): return ['age']", "text", baseline="text")
     result = run("own", "nothing", "text", "--ldos-trials=2")
     for line in (
-        "*metric 'T1' (conftest.py:5) has the name of a built-in one: planning latency",
+        "*metric 'T1' (conftest.py:5) has the name of another metric: planning latency",
         "*pytest_ldos_metrics() gave None, no list of metrics",
         "*'age' was registered as a metric",
     ):

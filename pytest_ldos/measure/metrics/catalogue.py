@@ -304,7 +304,7 @@ def catalogue_of(
     for metric in require_own(own):
         if metric.name in taken:
             raise ConfigurationError(
-                f"metric '{metric.name}' ({metric.origin}) has the name of a built-in one: {taken[metric.name].title}",
+                f"metric '{metric.name}' ({metric.origin}) has the name of another metric: {taken[metric.name].title}",
                 remedy="give it another name",
             )
         other = registered.setdefault(metric.name, metric)

@@ -275,7 +275,9 @@ def test_only_rates_are_better_when_higher():
 
 def test_name_of_a_declared_metric_is_taken():
     own = api.OwnMetric(name="cpu_planner", title="mine", unit="ms", better="lower", measure=lambda *_: 1.0)
-    with pytest.raises(ConfigurationError, match=r"'cpu_planner' .* it is our name of CPU time of planner"):
+    with pytest.raises(
+        ConfigurationError, match=r"'cpu_planner' .* has the name of another metric: CPU time of planner"
+    ):
         catalogue_of([own], specs("cpu:planner"))
 
 

@@ -201,7 +201,7 @@ def test_direction_may_be_a_string():
 @pytest.mark.parametrize(
     ("registered", "message"),
     [
-        ([own(name="T1")], r"metric 'T1' \(test_own.py:\d+\) has the name of a built-in one: planning latency"),
+        ([own(name="T1")], r"metric 'T1' \(test_own.py:\d+\) has the name of another metric: planning latency"),
         ([own(), own(fails)], r"two metrics are called 'plan_points' \(test_own.py:\d+, test_own.py:\d+\)"),
         ([own(), "T9"], "'T9' was registered as a metric\n.*OwnMetric"),
         (own(), "no list of metrics"),
