@@ -201,7 +201,7 @@ def test_equal_seeds_plan_equal_paths_among_obstacles():
 @pytest.mark.measures_time
 def test_time_limit_in_half_of_the_seeds():
     """With the median of the times as its limit, a narrow problem is solved by some seeds."""
-    (case,) = [each for each in suite_cases(ALL) if each.name == "passage: through a window"]
+    (case,) = [each for each in suite_cases(ALL) if each.name == "passage: slot"]
     seeds = range(1, 9)
     times_s = sorted(plan(case.message, seed=seed).planning_time_s for seed in seeds)
     codes = []
