@@ -38,7 +38,7 @@ ALL: Final = "all"
 
 _SHOWN: Final = 5
 _SHAPES: Final = ("box", "sphere", "cylinder", "cone")
-_EVERYTHING: Final = {"id": "", "operation": 1}  # CollisionObject.REMOVE
+EVERYTHING: Final = {"id": "", "operation": 1}  # CollisionObject.REMOVE
 _JOINT_TOLERANCE_RAD: Final = 1e-3
 _POSITION_TOLERANCE_M: Final = 1e-3
 _ORIENTATION_TOLERANCE_RAD: Final = 1e-2
@@ -154,7 +154,7 @@ def _by_hand(file: Path) -> Iterator[Problem]:
             "goal_constraints": [_constraints(goal, frame)],
         }
         # A difference keeps the robot's own collisions that may be ignored; the objects before are removed.
-        scene = {"is_diff": True, "world": {"collision_objects": [_EVERYTHING, *objects]}}
+        scene = {"is_diff": True, "world": {"collision_objects": [EVERYTHING, *objects]}}
         yield str(problem.get("set", "")), name, scene, with_tolerances(request)
 
 

@@ -33,12 +33,11 @@ from pytest_ldos.robot.stack.embedded.panda import (
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 from pytest_ldos.robot.stack.lines import Ended, Marks, Task
 from pytest_ldos.robot.stack.messages import fill
-from pytest_ldos.robot.stack.problems import numbers_of_plan, refuse_impossible
+from pytest_ldos.robot.stack.problems import EVERYTHING, numbers_of_plan, refuse_impossible
 from pytest_ldos.scenario.model import FIRST_SEED
 from pytest_ldos.scenario.stimuli import PlanSpec
 
 _GRACE_S: Final = 5.0
-_EVERYTHING: Final = {"id": "", "operation": 1}  # CollisionObject.REMOVE
 _MAY_BE_SOLVED: Final = (ErrorCode.SUCCESS, ErrorCode.PLANNING_FAILED, ErrorCode.INVALID_MOTION_PLAN)
 
 
@@ -128,7 +127,7 @@ def goal_of(message: Mapping[str, Any], where: str, *, time_limit_s: float) -> M
     scene = message["scene"]
     if not scene.get("is_diff"):  # a whole scene is in place of the stack's own obstacles
         world = scene.get("world", {})
-        scene = {**scene, "world": {**world, "collision_objects": [_EVERYTHING, *world.get("collision_objects", [])]}}
+        scene = {**scene, "world": {**world, "collision_objects": [EVERYTHING, *world.get("collision_objects", [])]}}
     options = default(
         "moveit_msgs/msg/PlanningOptions",
         plan_only=True,
