@@ -119,11 +119,22 @@ def format_bytes(count: float) -> str:
 LARGEST_EFFECT: Final = 10.0
 
 
+def percent(share: float, digits: int | None = 1, *, signed: bool = False) -> str:
+    """A share as a percentage, ``12.5 %`` or ``+12.5 %``.
+
+    Args:
+        digits: number of decimals; ``None`` for two significant digits up to 100 %.
+    """
+    if digits is None:
+        digits = 2 if 0 < share < 0.00995 else 1 if share < 0.0995 else 0
+    return f"{100 * share:{'+' if signed else ''}.{digits}f} %"
+
+
 def format_effect(size: float) -> str:
     """A relative effect without its sign: ``12.5 %``, ``> 1000 %``."""
-    return f"> {100 * LARGEST_EFFECT:.0f} %" if size > LARGEST_EFFECT else f"{100 * size:.1f} %"
+    return f"> {percent(LARGEST_EFFECT, 0)}" if size > LARGEST_EFFECT else percent(size)
 
 
 def format_ratio(ratio: float) -> str:
     """A ratio as a signed percentage: ``+31.2 %``."""
-    return f"{(ratio - 1) * 100:+.1f} %"
+    return percent(ratio - 1, signed=True)

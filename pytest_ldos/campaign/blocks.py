@@ -24,7 +24,7 @@ from pytest_ldos.measure.trial.artifacts import ScenarioFolder, keep_failed_bloc
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
 from pytest_ldos.measure.trial.record import Look, MotionTrial, Trial, TrialSet
 from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, clocked, describe_durations
-from pytest_ldos.robot.stack.protocol import Case
+from pytest_ldos.robot.stack.protocol import StimulusCase
 from pytest_ldos.scenario.model import ScenarioSpec
 
 
@@ -81,7 +81,7 @@ class Bench:
 
     spec: ScenarioSpec
     folder: ScenarioFolder
-    goals: Sequence[Case] | str
+    goals: Sequence[StimulusCase] | str
     observer: BlockObserver
     loads: Sequence[RepeatedLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS

@@ -17,7 +17,7 @@ import numpy as np
 
 from pytest_ldos.base.errors import CalibrationFailed
 from pytest_ldos.base.stats.counts import share_interval
-from pytest_ldos.base.text import counted
+from pytest_ldos.base.text import counted, percent
 from pytest_ldos.campaign.noise import Design, Pair, Pool, plant, starts_of, template_of, to_calibration
 from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, Calibration
 from pytest_ldos.judge.gate.case import Policy
@@ -277,7 +277,7 @@ def _notes(runs: Sequence[TrialSet], calibration: Calibration) -> Iterator[str]:
     if failed:
         yield (
             f"{len(failed)} of {calibration.trials} trials failed; equal versions that fail are called regressed "
-            f"where a success rate of {100 * runs[0].spec.success_rate:.0f} % is expected"
+            f"where a success rate of {percent(runs[0].spec.success_rate, 0)} is expected"
         )
     for metric in template_of(runs).metrics:
         if metric.name not in calibration.metrics:

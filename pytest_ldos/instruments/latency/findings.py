@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pytest_ldos.base.series import Better, Missing, Value
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.availability import Availability, find_modules
-from pytest_ldos.instruments.latency.spec import NO_CPU, Case, LatencySpec, Program, Setup, Transport
+from pytest_ldos.instruments.latency.spec import NO_CPU, LatencyCase, LatencySpec, Program, Setup, Transport
 from pytest_ldos.instruments.study import Estimate, Round
 from pytest_ldos.measure.metrics.model import Metric
 
@@ -127,7 +127,7 @@ class Exchange:
         times_ns: times of all round trips, if known individually.
     """
 
-    case: Case
+    case: LatencyCase
     block: int
     round_trip: Percentiles | None = None
     there: Percentiles | None = None
@@ -148,7 +148,7 @@ class Counts:
     elapsed_ns: int
 
 
-def to_exchange(case: Case, block: int, counts: Counts, samples: Path) -> Exchange:
+def to_exchange(case: LatencyCase, block: int, counts: Counts, samples: Path) -> Exchange:
     """Builds an exchange from a report and its file of times (all round trips, then all one-way times of pings)."""
     times = np.fromfile(samples, dtype=np.int64)
     round_trips, there = times[: len(times) // 2], times[len(times) // 2 :]
@@ -169,7 +169,7 @@ def to_exchange(case: Case, block: int, counts: Counts, samples: Path) -> Exchan
 class CaseFindings:
     """A case, its rounds in order, and their times together; round trips known individually are in the distribution."""
 
-    case: Case
+    case: LatencyCase
     exchanges: Sequence[Exchange]
     distribution: Distribution
     round_trip: Percentiles | None
@@ -182,9 +182,9 @@ class CaseFindings:
         return median(known) if known else None
 
 
-def by_case(cases: Sequence[Case], exchanges: Iterable[Exchange]) -> list[CaseFindings]:
+def by_case(cases: Sequence[LatencyCase], exchanges: Iterable[Exchange]) -> list[CaseFindings]:
     """Groups exchanges by case; times are added to histograms and dropped."""
-    kept: dict[Case, list[Exchange]] = {case: [] for case in cases}
+    kept: dict[LatencyCase, list[Exchange]] = {case: [] for case in cases}
     distributions = {case: Distribution() for case in cases}
     for each in exchanges:
         if each.times_ns is not None:
@@ -212,7 +212,7 @@ def _combined(parts: Iterable[Percentiles | None]) -> Percentiles | None:
 class Agreement:
     """Comparison of one of this package's programs with ddsperf: median round trips, and ratios of ours to theirs."""
 
-    case: Case
+    case: LatencyCase
     ours_us: float
     theirs_us: float
     p50: Estimate
@@ -235,7 +235,7 @@ def compare_all(exchanges: Iterable[Exchange], setups: Sequence[Setup]) -> list[
     found = {(each.case, each.block): (each.round_trip, each.per_second) for each in exchanges if each.round_trip}
     compared = []
     for setup, program in product(setups, (Program.TWIN, Program.CYCLONE)):
-        ours, theirs = (Case(program=each, **vars(setup)) for each in (program, Program.DDSPERF))
+        ours, theirs = (LatencyCase(program=each, **vars(setup)) for each in (program, Program.DDSPERF))
         blocks = sorted(block for case, block in found if case == ours and (theirs, block) in found)
         if blocks:
             pairs = [(found[ours, block], found[theirs, block]) for block in blocks]

@@ -37,7 +37,7 @@ from pytest_ldos.instruments.latency.findings import (
 from pytest_ldos.instruments.latency.pair import RoundFailed, cyclone_commands, rclcpp_commands, run_pair
 from pytest_ldos.instruments.latency.programs import DDSPERF, Site, available, environment_of, find_all, running_router
 from pytest_ldos.instruments.latency.spec import (
-    Case,
+    LatencyCase,
     LatencySpec,
     Program,
     Transport,
@@ -110,7 +110,7 @@ _BEFORE_S: Final = 2  # seconds before the measurement: discovery, then warm-up
 _SLACK_S: Final = 10.0
 
 
-def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: Path) -> Exchange:
+def measure_ddsperf(case: LatencyCase, site: Site, *, domain: int, block: int, folder: Path) -> Exchange:
     """Measures one round of the same number of seconds, after a warm-up second."""
     group = ProcessGroup(log_directory=folder, environment=environment_of(case))
     try:
@@ -132,7 +132,7 @@ def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: 
     )
 
 
-def _run_ddsperf(case: Case, spec: LatencySpec, group: ProcessGroup, domain: int) -> DdsperfOutput:
+def _run_ddsperf(case: LatencyCase, spec: LatencySpec, group: ProcessGroup, domain: int) -> DdsperfOutput:
     """Runs ping and pong, in one process or two, of which pong runs longer; raises if the round has no numbers."""
     seconds = math.ceil(spec.seconds) + _BEFORE_S
     rate = [f"{spec.rate_hz:g}Hz"] if spec.rate_hz else []
@@ -160,7 +160,7 @@ def _run_ddsperf(case: Case, spec: LatencySpec, group: ProcessGroup, domain: int
     return found
 
 
-def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterator[Exchange]:
+def measure_all(cases: Sequence[LatencyCase], site: Site, progress: Progress) -> Iterator[Exchange]:
     progress.expect(len(cases) * site.spec.rounds)
     for block in range(site.spec.rounds):
         for case in alternate(cases, block):
@@ -172,7 +172,7 @@ def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterat
             yield found
 
 
-def measure_round(case: Case, site: Site, *, block: int) -> Exchange:
+def measure_round(case: LatencyCase, site: Site, *, block: int) -> Exchange:
     with claim_domain() as domain, tempfile.TemporaryDirectory(dir=site.folder) as folder:
         if case.program is Program.DDSPERF:
             return measure_ddsperf(case, site, domain=domain, block=block, folder=Path(folder))
@@ -227,7 +227,7 @@ def measure(spec: LatencySpec, progress: Progress) -> Study:
     )
 
 
-def _with_router(cases: list[Case], site: Site, notes: list[str], resources: ExitStack) -> list[Case]:
+def _with_router(cases: list[LatencyCase], site: Site, notes: list[str], resources: ExitStack) -> list[LatencyCase]:
     """Starts the router for shared memory; if it fails, drops the cases that need it."""
     needs = [each for each in cases if each.transport is Transport.SHARED_MEMORY and each.program.is_cyclone]
     if not needs:

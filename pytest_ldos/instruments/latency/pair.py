@@ -17,7 +17,7 @@ from pytest_ldos.host.processes import Child, ProcessGroup, quoted
 from pytest_ldos.instruments.latency.findings import Counts
 from pytest_ldos.instruments.latency.peer import BOTH, PING, PONG, PeerParameters
 from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, Site, environment_of
-from pytest_ldos.instruments.latency.spec import Case, LatencySpec, Program, Transport, Trigger, prefix_of
+from pytest_ldos.instruments.latency.spec import LatencyCase, LatencySpec, Program, Transport, Trigger, prefix_of
 from pytest_ldos.robot.dds.domain import deaf_to_other_devices
 from pytest_ldos.scenario.loads import Reliability
 
@@ -117,7 +117,7 @@ def _joined(problem: str, last_lines: str) -> str:
     return f"{problem}: {last_lines}" if last_lines else problem
 
 
-def cyclone_commands(case: Case, site: Site, *, domain: int, folder: Path) -> PairCommands:
+def cyclone_commands(case: LatencyCase, site: Site, *, domain: int, folder: Path) -> PairCommands:
     spec, samples = site.spec, folder / "times"
     given = PeerParameters(
         role=PING,
@@ -156,7 +156,7 @@ _TRANSPORTS: Final = {Transport.ONE_PROCESS: "DEFAULT", Transport.LOOPBACK: "UDP
 """Fast DDS's built-in transports; within one process it uses none."""
 
 
-def rclcpp_commands(case: Case, site: Site, *, domain: int, folder: Path) -> PairCommands:
+def rclcpp_commands(case: LatencyCase, site: Site, *, domain: int, folder: Path) -> PairCommands:
     """Returns the commands that measure a round of a case; raises `Unavailable` without a sourced workspace."""
     spec, samples = site.spec, folder / "times"
     program = ros_program(ROS_PACKAGE, "latency")
@@ -187,7 +187,7 @@ def _rclcpp_command(spec: LatencySpec, program: str, cpus: tuple[int, ...], **pa
     return [*prefix_of(spec, cpus), program, "--ros-args", *settings]
 
 
-def _environment(case: Case, domain: int, folder: Path) -> dict[str, str]:
+def _environment(case: LatencyCase, domain: int, folder: Path) -> dict[str, str]:
     """Environment with discovery on this machine only: Cyclone DDS's configuration, ROS 2's setting for Fast DDS."""
     chosen = {
         "RMW_IMPLEMENTATION": case.program.rmw,

@@ -193,7 +193,7 @@ class Setup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case(Setup):
+class LatencyCase(Setup):
     """A setup and the program measured with it."""
 
     program: Program
@@ -222,10 +222,10 @@ def setups_of(spec: LatencySpec) -> list[Setup]:
     ]
 
 
-def cases_of(setups: Sequence[Setup], programs: Sequence[Program]) -> list[Case]:
+def cases_of(setups: Sequence[Setup], programs: Sequence[Program]) -> list[LatencyCase]:
     """Lists all programs, setup by setup; a program that ignores Cyclone DDS's settings is listed once."""
     return [
-        Case(program=program, **vars(setup))
+        LatencyCase(program=program, **vars(setup))
         for setup in setups
         for program in programs
         if program.is_cyclone or setup.is_default

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from pytest_ldos.instruments.latency.findings import Agreement, CaseFindings, Exchange, Percentiles
-from pytest_ldos.instruments.latency.spec import Case, Program, Setup, Transport, show_size
+from pytest_ldos.instruments.latency.spec import LatencyCase, Program, Setup, Transport, show_size
 from pytest_ldos.instruments.study import Axis, Cell, Column, Curve, Figure, Point, Table, cells_of, columns_of
 
 _PERCENTILES: Final = "min [µs], mean [µs], p50 [µs], p90 [µs], p99 [µs], p99_9 [µs] p99.9, max [µs]"
@@ -38,11 +38,11 @@ def _setup_cells(setup: Setup) -> tuple[Cell, ...]:
     return (setup.size, reliability, setup.fragment_size or None, setup.max_message_size or None)
 
 
-def _cells_by_setup(case: Case) -> tuple[Cell, ...]:
+def _cells_by_setup(case: LatencyCase) -> tuple[Cell, ...]:
     return (case.transport.value, *_setup_cells(case), case.program.value)
 
 
-def _cells_by_program(case: Case) -> tuple[Cell, ...]:
+def _cells_by_program(case: LatencyCase) -> tuple[Cell, ...]:
     return (case.program.value, case.transport.value, *_setup_cells(case))
 
 

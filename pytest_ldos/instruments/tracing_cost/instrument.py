@@ -44,7 +44,7 @@ from pytest_ldos.instruments.tracing_cost.pairs import (
     exchanges_under,
     probes_of,
 )
-from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
+from pytest_ldos.instruments.tracing_cost.spec import SizeAndRate, TracingCostSpec
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.record.choose import recorder_name, recording_available
 
@@ -76,7 +76,7 @@ class PairedStarts:
     plain: Start
     traced: Start
 
-    def latencies_us(self, case: Case) -> tuple[_Numbers, _Numbers] | None:
+    def latencies_us(self, case: SizeAndRate) -> tuple[_Numbers, _Numbers] | None:
         """Returns the latencies without and with tracing; ``None`` if either is missing."""
         found = [np.array(start.cases[case].latencies_ns) for start in (self.plain, self.traced) if case in start.cases]
         if len(found) < 2 or not all(len(each) for each in found):
@@ -101,7 +101,7 @@ def median_of(values: _Numbers) -> float:
     return float(np.median(values))
 
 
-def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Center) -> Estimate | None:
+def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate], center: Center) -> Estimate | None:
     """Overhead in µs in some cases; each case's untraced center (`mean_of`, `median_of`) is subtracted first."""
     differences = []
     for pair in pairs:
@@ -111,7 +111,7 @@ def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Ce
     return Estimate.of_mean(differences) if differences else None
 
 
-def level_of(pairs: Sequence[PairedStarts], case: Case, *, traced: bool) -> float | None:
+def level_of(pairs: Sequence[PairedStarts], case: SizeAndRate, *, traced: bool) -> float | None:
     """Mean latency in µs over the starts of the pairs."""
     found = [both[traced] for pair in pairs if (both := pair.latencies_us(case)) is not None]
     return float(np.mean([np.mean(each) for each in found])) if found else None
@@ -153,7 +153,7 @@ class Traced:
         return [start for start in self.starts if start.mode is mode]
 
 
-def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table]:
+def tables_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterator[Table]:
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
@@ -167,7 +167,7 @@ def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table
         yield Table.of(_AGAINST_COLUMNS, against, name="ebpf_against_lttng", title=title)
 
 
-def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Table:
+def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> Table:
     is_judged = layer.kind is Kind.ROS2 and mode is Mode.LTTNG
     title = f"{layer.label}: publish → callback, {TITLES[mode]} (means of {len(pairs)} starts of each, 95 % intervals)"
     rows: list[tuple[Cell, ...]] = []
@@ -185,7 +185,7 @@ def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: S
     )
 
 
-def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case], seed: float | None) -> Iterator[Cell]:
+def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate], seed: float | None) -> Iterator[Cell]:
     mean, middle = (overhead_of(pairs, cases, center) for center in (mean_of, median_of))
     for found in (mean, middle):
         yield from cells_of(found)
@@ -211,7 +211,7 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
     )
 
 
-def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell, ...]]:
+def _against_rows(traced: Traced, cases: Sequence[SizeAndRate]) -> Iterator[tuple[Cell, ...]]:
     turns = pair_up(traced.starts, Mode.EBPF, Mode.LTTNG)
     calls_ns = [(pair.plain.tracepoint_ns, pair.traced.tracepoint_ns) for pair in turns]
     calls_us = [tuple(median(each) / NS_PER_US for each in pair) for pair in calls_ns if all(pair)]
@@ -224,7 +224,7 @@ def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell,
             yield (traced.layer.label, name, None, None, *cells_of(found))
 
 
-def figures_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Figure]:
+def figures_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterator[Figure]:
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
@@ -239,7 +239,7 @@ def figures_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Figu
                 )
 
 
-def _curves(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Iterator[Curve]:
+def _curves(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> Iterator[Curve]:
     for size_kib in dict.fromkeys(case.size_kib for case in cases):
         found = [(case.rate_hz, overhead_of(pairs, [case], mean_of)) for case in cases if case.size_kib == size_kib]
         points = tuple(Point(rate_hz, mean.value, mean.low, mean.high) for rate_hz, mean in sorted(found) if mean)
@@ -255,7 +255,7 @@ TRACEPOINT: Final = Metric(name="tracepoint", title="A call of a tracepoint", un
 QUANTITIES: Final = (LATENCY_MEDIAN, LATENCY_MEAN, TRACEPOINT)
 
 
-def rounds_of(start: Start, cases: Sequence[Case]) -> Iterator[Round]:
+def rounds_of(start: Start, cases: Sequence[SizeAndRate]) -> Iterator[Round]:
     """Yields a round per case, and one for the tracepoint; failed rounds have a reason."""
     name = f"{start.layer.label} {TITLES[start.mode]}"
     if exchanges_under(start.mode, start.layer):

@@ -25,7 +25,7 @@ from pytest_ldos.host.processes import Child, ProcessGroup, comes_true, quoted
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.instruments.cost_layers import MATCH_S, Kind, Layer, await_match, leaving_no_memory
 from pytest_ldos.instruments.study import Progress, alternate
-from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
+from pytest_ldos.instruments.tracing_cost.spec import SizeAndRate, TracingCostSpec
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.emission import TRACEPOINT_SYMBOL, provider_library
@@ -281,7 +281,7 @@ class Start:
     mode: Mode
     pair: int
     block: int
-    cases: dict[Case, Latencies] = field(default_factory=dict)
+    cases: dict[SizeAndRate, Latencies] = field(default_factory=dict)
     warm_up: int = 0
     tracepoint_ns: list[float] = field(default_factory=list)
     timed_calls: int = 0
@@ -367,7 +367,7 @@ class Pairs:
             start.tracepoint_ns.append(whole(answer, "elapsed_ns", least=1) / calls)
             start.timed_calls += calls
 
-    def _exchange(self, child: AnsweringChild, case: Case, ticks: int) -> Latencies:
+    def _exchange(self, child: AnsweringChild, case: SizeAndRate, ticks: int) -> Latencies:
         question = f"exchange {case.size_kib * _KIB} {ticks} {case.rate_hz}"
         return read_latencies(child.ask(question, limit_s=ticks / case.rate_hz + _GRACE_S), ticks)
 

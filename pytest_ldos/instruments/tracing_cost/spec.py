@@ -18,7 +18,7 @@ _LONGEST_ROUND_S: Final = 3600.0
 
 
 @dataclass(frozen=True)
-class Case:
+class SizeAndRate:
     size_kib: int
     rate_hz: int
 
@@ -51,12 +51,12 @@ class TracingCostSpec(LayersSpec):
         require(100 <= self.calls <= 100_000, f"{self.calls} calls of a tracepoint", remedy="between 100 and 100 000")
 
     @property
-    def cases(self) -> Sequence[Case]:
+    def cases(self) -> Sequence[SizeAndRate]:
         sizes = SEED_SIZES_KIB if self.full else _numbers(self.sizes_kib, "sizes_kib", _LARGEST_KIB)
         rates = SEED_RATES_HZ if self.full else _numbers(self.rates_hz, "rates_hz", _HIGHEST_HZ)
-        return [Case(size, rate) for size in sizes for rate in rates]
+        return [SizeAndRate(size, rate) for size in sizes for rate in rates]
 
-    def ticks(self, case: Case) -> int:
+    def ticks(self, case: SizeAndRate) -> int:
         return int(self.seconds * case.rate_hz)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pytest_ldos.base.errors import LoadFailed
-from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S, percent
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.flood_reports import (
     FloodPrograms,
@@ -96,7 +96,7 @@ class FloodProof(GroupedProof):
             received = ", all received"
         elif self.received_share is not None:
             lost = f", {self.lost} lost" if self.lost else ""
-            received = f", {100 * self.received_share:.1f} % of them received{lost}"
+            received = f", {percent(self.received_share)} of them received{lost}"
         errors = (
             f"; inter-send error p50 {self.error_p50_us:.0f} µs, p99 {self.error_p99_us:.0f} µs, "
             f"max {self.error_max_us:.0f} µs"

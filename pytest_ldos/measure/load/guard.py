@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed
-from pytest_ldos.base.text import NS_PER_S, counted
+from pytest_ldos.base.text import NS_PER_S, counted, percent
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.dds_flood import ReportedLoad
 from pytest_ldos.measure.load.flood_reports import (
@@ -119,7 +119,7 @@ class GuardProof(GroupedProof):
         if self.decreases:
             deeds = (
                 f"throttled {publishers} for {self.throttled_s:.1f} of {self.seconds:.1f} s, to "
-                f"{100 * self.least:.0f} % at the least, {100 * self.share:.0f} % in the mean"
+                f"{percent(self.least, 0)} at the least, {percent(self.share, 0)} in the mean"
             )
         missing = f"; not obeyed by {', '.join(self.missing)}" if self.missing else ""
         return (

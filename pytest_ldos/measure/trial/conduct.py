@@ -30,7 +30,7 @@ from pytest_ldos.measure.trial.rig import PhaseClock, Rig, RunPhase, Watch
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.protocol import Attempt, Case, MessageCase, Stimulus
+from pytest_ldos.robot.stack.protocol import Attempt, MessageCase, Stimulus, StimulusCase
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -45,7 +45,7 @@ def undisturbed() -> AbstractContextManager[Sequence[RunningLoad]]:
 _OF_SETTINGS: Final = ("planner_id", "pipeline_id", "allowed_", "num_", "max_")  # what settings replace in a request
 
 
-def content_of(case: Case) -> str:
+def content_of(case: StimulusCase) -> str:
     """Digest of a planning problem, whose name may stay when it changes; empty for other cases."""
     message = case.message if isinstance(case, MessageCase) else None
     if not message or "request" not in message:
@@ -119,7 +119,7 @@ class Procedure:
         is_under_test: False for the base, which need not have every process of the requested metrics.
     """
 
-    goals: Sequence[Case]
+    goals: Sequence[StimulusCase]
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
     disturb: Disturb = undisturbed
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
@@ -132,7 +132,7 @@ class Procedure:
 def conduct(
     rig: Rig,
     spec: ScenarioSpec,
-    goals: Sequence[Case],
+    goals: Sequence[StimulusCase],
     *,
     disturb: Disturb = undisturbed,
     own: Iterable[OwnMetric] = (),
@@ -285,7 +285,7 @@ class _Session:
             is_over = is_last and index + 1 == until and self.rig.stack.info.starts_afresh
             self.end_trial(self.trials, is_reset=not is_over)
 
-    def make_trial(self, goal: Case, index: int) -> tuple[MotionTrial, Attempt, MotionOutcome]:
+    def make_trial(self, goal: StimulusCase, index: int) -> tuple[MotionTrial, Attempt, MotionOutcome]:
         self.procedure.clock.enter(RunPhase.TRIALS)
         attempt = self.attempt(index, is_trial=True)
         with self.outside.measured(attempt.id):

@@ -27,7 +27,7 @@ from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 
 
-class Case(Protocol):
+class StimulusCase(Protocol):
     """One case of a stimulus; trials of the same case are compared."""
 
     @property
@@ -67,16 +67,16 @@ class Stimulus(Protocol):
     def takes_seeds(self) -> bool:
         """True if equal seeds make equal trials."""
 
-    def cases(self, name: str | None = None) -> Sequence[Case]:
+    def cases(self, name: str | None = None) -> Sequence[StimulusCase]:
         """Returns a set of cases by its name, which must exist; ``None`` for the first."""
 
-    def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
+    def run(self, case: StimulusCase, attempt: Attempt) -> MotionOutcome:
         """Makes the stack work once and waits for the end."""
 
-    def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
+    def repeat(self, case: StimulusCase, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Repeats the cheap part of a trial for a better estimate; does nothing for most stimuli."""
 
-    def warm_up_in_place(self, case: Case, attempt: Attempt) -> MotionOutcome | None:
+    def warm_up_in_place(self, case: StimulusCase, attempt: Attempt) -> MotionOutcome | None:
         """Warms up the stack without a run; ``None`` if that takes a run followed by a reset."""
 
     def reset(self, attempt: Attempt) -> MotionOutcome | None:
@@ -85,7 +85,7 @@ class Stimulus(Protocol):
 
 @dataclass(frozen=True)
 class MessageCase:
-    """See `Case`; `message` has fields of a goal or a request, by name. Missing ones keep their defaults."""
+    """See `StimulusCase`; `message` has fields of a goal or a request, by name. Missing ones keep their defaults."""
 
     name: str
     message: Mapping[str, Any] | None = None

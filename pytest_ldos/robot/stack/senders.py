@@ -17,7 +17,7 @@ from pytest_ldos.host.processes import Child, quoted
 from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveCommand, MoveReport, ReadyEvent, TrialTag, died
 from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
 from pytest_ldos.robot.stack.lines import Command, Ended, Event, Order, Refused, parse_event
-from pytest_ldos.robot.stack.protocol import Attempt, Case, CaseBook, MessageCase, single_case
+from pytest_ldos.robot.stack.protocol import Attempt, CaseBook, MessageCase, StimulusCase, single_case
 from pytest_ldos.scenario.model import StackSpec
 
 ANSWER_GRACE_S: Final = 5.0  # time beyond a goal's own limit for its client to report that the limit was exceeded
@@ -166,11 +166,11 @@ class ArmStimulus:
         book = self._arm.goal_book
         return next(iter(book.sets.values())) if name is None else book.goals(name)
 
-    def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
+    def run(self, case: StimulusCase, attempt: Attempt) -> MotionOutcome:
         # Equal plans from equal random numbers also need the same start state, to the last bit.
         return self._move(cast("Goal", case), attempt, self._home.joints if self.takes_seeds else None)
 
-    def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
+    def repeat(self, case: StimulusCase, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Plans a successful trial's goal again from home, without execution, as often as fits into `_PLANNING_NS`.
 
         The way home follows these requests, so that the planner is idle when the next trial begins.
@@ -182,7 +182,7 @@ class ArmStimulus:
         for _ in range(requests):
             self._plan(case, attempt)
 
-    def warm_up_in_place(self, case: Case, attempt: Attempt) -> MotionOutcome | None:
+    def warm_up_in_place(self, case: StimulusCase, attempt: Attempt) -> MotionOutcome | None:
         if not (self._arm.warms_up_by_planning and self._arm.can_plan_only):
             return None
         outcome = self._plan(case, attempt)
@@ -192,7 +192,7 @@ class ArmStimulus:
             outcome = self._plan(case, attempt)
         return outcome
 
-    def _plan(self, case: Case, attempt: Attempt) -> MotionOutcome:
+    def _plan(self, case: StimulusCase, attempt: Attempt) -> MotionOutcome:
         return self._arm.move(
             cast("Goal", case),
             goal_id=uuid.uuid4().hex,
@@ -233,7 +233,7 @@ class ProgramStimulus:
     def cases(self, name: str | None = None) -> Sequence[MessageCase]:
         return self._book.cases(name)
 
-    def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
+    def run(self, case: StimulusCase, attempt: Attempt) -> MotionOutcome:
         command = Command(
             order=Order.RUN,
             goal_id=attempt.id,
@@ -248,10 +248,10 @@ class ProgramStimulus:
             return replace(outcome, message=f"{outcome.message} (during {case.name!r})")
         return outcome
 
-    def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
+    def repeat(self, case: StimulusCase, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Does nothing: no part of such a trial is known to be cheap."""
 
-    def warm_up_in_place(self, case: Case, attempt: Attempt) -> None:
+    def warm_up_in_place(self, case: StimulusCase, attempt: Attempt) -> None:
         """Nothing: only a run warms it up."""
 
     def reset(self, attempt: Attempt) -> MotionOutcome | None:
@@ -291,7 +291,7 @@ class WindowStimulus:
     def cases(self, name: str | None = None) -> Sequence[MessageCase]:
         return single_case("window").cases(name)
 
-    def run(self, case: Case, attempt: Attempt) -> MotionOutcome:
+    def run(self, case: StimulusCase, attempt: Attempt) -> MotionOutcome:
         begin_ns = time.monotonic_ns()
         ends_at = time.monotonic() + self._seconds
         while (left_s := ends_at - time.monotonic()) > 0:
@@ -304,10 +304,10 @@ class WindowStimulus:
             stamps_ns={Phase.GOAL_SENT: begin_ns, Phase.RESULT: time.monotonic_ns()},
         )
 
-    def repeat(self, case: Case, attempt: Attempt, outcome: MotionOutcome) -> None:
+    def repeat(self, case: StimulusCase, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Does nothing: a window has no cheap part."""
 
-    def warm_up_in_place(self, case: Case, attempt: Attempt) -> None:
+    def warm_up_in_place(self, case: StimulusCase, attempt: Attempt) -> None:
         """Nothing: only a run warms it up."""
 
     def reset(self, attempt: Attempt) -> None:

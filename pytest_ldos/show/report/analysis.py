@@ -21,7 +21,7 @@ from pytest_ldos.robot.stack.goals import ErrorCode
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, render, require_format, to_json
 from pytest_ldos.show.report.sentences import APPROXIMATELY, describe_origins, qualified, report_origins
-from pytest_ldos.show.report.words import percent
+from pytest_ldos.show.report.words import known_percent
 from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.coverage import describe_missing, name_missing
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
@@ -244,7 +244,7 @@ def _times(*titles: str) -> tuple[_Column, ...]:
 
 
 def _shares(*titles: str) -> tuple[_Column, ...]:
-    return tuple(_Column(title, title, percent) for title in titles)
+    return tuple(_Column(title, title, known_percent) for title in titles)
 
 
 _NODES: Final = (

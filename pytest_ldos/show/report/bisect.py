@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Final, assert_never
 
-from pytest_ldos.base.text import Rendered, counted
+from pytest_ldos.base.text import Rendered, counted, percent
 from pytest_ldos.campaign.commit_rounds import Commit
 from pytest_ldos.campaign.commit_search import CHANGE_CONFIDENCE, CommitResult, Finding, Visited
 from pytest_ldos.show.page.formats import Format, finite, render, to_json
@@ -70,7 +70,7 @@ def _change(visited: Visited) -> str:
     if visited.change is None:
         return ""
     bounds = (_bound(visited.low), _bound(visited.high))
-    return f"{100 * visited.change:+.1f} % [{', '.join(bounds)}]"
+    return f"{percent(visited.change, signed=True)} [{', '.join(bounds)}]"
 
 
 def _bound(bound: float) -> str:

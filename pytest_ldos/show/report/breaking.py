@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from pytest_ldos.base.text import Rendered, format_quantity
+from pytest_ldos.base.text import Rendered, format_quantity, percent
 from pytest_ldos.campaign.bisection import Finding
 from pytest_ldos.campaign.breaking_cause import ERROR, FACTOR, TELLING, Cause, StageReport
 from pytest_ldos.campaign.breaking_result import (
@@ -27,7 +27,7 @@ _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit
 """Unit by the end of a field's name."""
 
 _UNEXPLAINED: Final = (
-    f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken "
+    f"no stage explains it: none that left its calm range is longer in {percent(TELLING, 0)} of pairs of a broken "
     "and a sound trial near the threshold"
 )
 
@@ -36,10 +36,6 @@ def level_of(result: BreakingResult, level: float) -> str:
     unit = _UNITS.get(result.plan.address.rpartition("_")[2], "")
     number = f"{level:.0f}" if float(level).is_integer() else f"{level:.6g}"
     return f"{number} {unit}".rstrip()
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def answer(result: BreakingResult) -> str:
@@ -137,7 +133,7 @@ def _blame(result: BreakingResult, stage: StageReport) -> str:
     assert result.breaks is not None
     at = stage.at_threshold
     pairs = "of pairs of a broken and a sound trial near the threshold the broken one has more of it"
-    share = "" if stage.separation is None else f"; in {percent(stage.separation)} {pairs}"
+    share = "" if stage.separation is None else f"; in {percent(stage.separation, 0)} {pairs}"
     but = ""
     if isinstance(result.plan.criterion, MetricBeyond) and not stage.is_criterion:
         but = f" other than {result.plan.criterion.metric.name} itself"
@@ -158,8 +154,8 @@ def level_table(result: BreakingResult) -> page.Table:
 def _level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
     tested, criterion = ("", "", ""), result.plan.criterion
     if level.trials:
-        interval = f"{percent(level.low)} … {percent(level.high)}"
-        tested = (f"{level.broken} of {level.trials}", percent(level.broken / level.trials), interval)
+        interval = f"{percent(level.low, 0)} … {percent(level.high, 0)}"
+        tested = (f"{level.broken} of {level.trials}", percent(level.broken / level.trials, 0), interval)
     median = "" if level.median is None else format_quantity(level.median, criterion.unit)
     medians = (median,) if criterion.metric_name else ()
     return (level_of(result, level.level), *tested, *medians, str(level.starts), level.standing.value)
@@ -177,7 +173,7 @@ def stage_table(result: BreakingResult, cause: Cause) -> page.Table:
         at = each.at_threshold
         numbers = ("", "") if at is None else (format_quantity(at.median, "ms"), f"{at.ratio:.1f}")
         left = "never" if each.first_left is None else level_of(result, each.first_left)
-        separation = "" if each.separation is None else percent(each.separation)
+        separation = "" if each.separation is None else percent(each.separation, 0)
         rows.append((each.stage, format_quantity(each.calm, "ms"), *numbers, left, separation))
     titles = ("calm", "at the threshold", "times calm", "left its calm range at", "separation")
     return page.Table(columns=(*page.names("stage"), *page.numbers(*titles)), rows=tuple(rows))
@@ -187,7 +183,7 @@ def legend(result: BreakingResult) -> Iterator[str]:
     broken = "failed, or beyond the limit" if result.plan.criterion.metric_name else "failed"
     yield (
         f"broken: {broken}; interval: of the probability of a trial to break, {100 * LEVEL_CONFIDENCE:g} %, whenever "
-        f"one looks; a level is broken above {percent(result.plan.search.boundary)}"
+        f"one looks; a level is broken above {percent(result.plan.search.boundary, 0)}"
     )
     yield (
         f"left its calm range: median {FACTOR:g} times the calm one or more, and a rank-sum test "

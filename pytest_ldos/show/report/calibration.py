@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
 
-from pytest_ldos.base.text import Rendered, counted
+from pytest_ldos.base.text import Rendered, counted, percent
 from pytest_ldos.campaign.calibrate import CalibrationResult, Promise, Share, Suggestion
 from pytest_ldos.campaign.detection import FAULTS, SUCCESS, Detection, Keeping, is_trustworthy
 from pytest_ldos.campaign.noise import Design
@@ -37,7 +37,7 @@ def render_calibration(result: CalibrationResult, *, file: str, width: int, colo
             Section(f"equal versions, judged by the gate ({draws} drawn for each number)", (alarms, failures)),
             *(Section(f"MDE, {design}", (_mde_table(list(promises)),)) for design, promises in by_design),
             Section(
-                f"trials of each version to detect a change of {_percent(result.effect)}",
+                f"trials of each version to detect a change of {_known_percent(result.effect)}",
                 (_suggestion_table(result), needed),
             ),
             Section("notes", (Bullets((*_provenance(result.promises), *result.notes), Tone.QUIET),)),
@@ -50,8 +50,8 @@ def render_calibration(result: CalibrationResult, *, file: str, width: int, colo
 def _noise_table(result: CalibrationResult) -> Table:
     rows = []
     for name, each in result.calibration.metrics.items():
-        deviations = map(_percent, (each.trial_sd, each.start_sd, each.run_sd))
-        rows.append((name, *deviations, f"{each.run_df:.1f}", _percent(each.floor)))
+        deviations = map(_known_percent, (each.trial_sd, each.start_sd, each.run_sd))
+        rows.append((name, *deviations, f"{each.run_df:.1f}", _known_percent(each.floor)))
     return _named("deviation between", ("trials", "starts", "runs", "degrees of freedom", "floor"), rows)
 
 
@@ -67,7 +67,7 @@ def _alarm_table(promises: Sequence[Promise]) -> Table:
     for count in dict.fromkeys(each.trials for each in promises):
         row = [str(count)]
         for each in (found[design, count] for design in designs):
-            row += (f"{each.alarms.count} (≤ {_percent(each.alarms.high)})", _percent(each.undecided.value))
+            row += (f"{each.alarms.count} (≤ {_known_percent(each.alarms.high)})", _known_percent(each.undecided.value))
         rows.append(tuple(row))
     return _named("trials of each", titles, rows)
 
@@ -81,7 +81,7 @@ def _describe_failures(promises: Sequence[Promise]) -> list[str]:
 def _mde_table(promises: Sequence[Promise]) -> Table:
     metrics = list(dict.fromkeys(name for each in promises for name in each.mde))
     counts = (f"{each.trials}{'*' if each.modelled else ''}" for each in promises)
-    mdes = ([_percent(each.mde.get(name, math.inf)) for name in metrics] for each in promises)
+    mdes = ([_known_percent(each.mde.get(name, math.inf)) for name in metrics] for each in promises)
     return _named("trials of each", metrics, ((count, *row) for count, row in zip(counts, mdes, strict=True)))
 
 
@@ -98,7 +98,7 @@ def _suggestion_table(result: CalibrationResult) -> Table:
                 row += ("none tried", "")
                 continue
             found = planted[each.design, name]
-            row += (str(trials), f"{_percent(found.value)} ({100 * found.low:.0f} … {100 * found.high:.0f})")
+            row += (str(trials), f"{_known_percent(found.value)} ({100 * found.low:.0f} … {100 * found.high:.0f})")
         rows.append(tuple(row))
     return _named("", titles, rows)
 
@@ -185,11 +185,8 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _percent(value: float) -> str:
-    if not math.isfinite(value) or value > 99.99:
-        return ABSENT
-    digits = 2 if 0 < value < 0.00995 else 1 if value < 0.0995 else 0
-    return f"{100 * value:.{digits}f} %"
+def _known_percent(value: float) -> str:
+    return percent(value, None) if value <= 99.99 else ABSENT
 
 
 _BAR: Final = 10
@@ -253,9 +250,7 @@ def _promise(detection: Detection) -> str:
 
 
 def _effect(value: float) -> str:
-    if value > _LARGEST:
-        return "any"
-    return f"{100 * value:.1f} %" if value < 0.0995 else f"{100 * value:.0f} %"
+    return "any" if value > _LARGEST else percent(value, None)
 
 
 def _legend(detections: Sequence[Detection]) -> list[str]:

@@ -14,7 +14,7 @@ import htpy as h
 from htpy import Element, Node
 from markupsafe import Markup
 
-from pytest_ldos.base.text import Rendered, format_quantity, one_line
+from pytest_ldos.base.text import Rendered, format_quantity, one_line, percent
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.record.profiles import Change as FrameChange
 from pytest_ldos.record.profiles import Difference, FoldedStacks, Frame, build_tree
@@ -115,7 +115,7 @@ def scale_of(changes: Iterable[Change]) -> Axis:
 def draw_scale(scale: Axis) -> Node:
     ends = ((_START, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (_END, scale.high, "end"))
     content = [
-        words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", anchor=anchor)
+        words(x, 12, "no change" if value == 0 else percent(math.expm1(value), 0, signed=True), anchor=anchor)
         for x, value, anchor in ends
     ]
     return ornament(_WIDTH, 16, content)

@@ -10,7 +10,7 @@ from typing import Final
 
 from htpy import Node, fragment
 
-from pytest_ldos.base.text import format_quantity
+from pytest_ldos.base.text import format_quantity, percent
 from pytest_ldos.campaign.bisection import LevelState, Spacing
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.campaign.cells import Value, show_value
@@ -18,7 +18,7 @@ from pytest_ldos.instruments import study
 from pytest_ldos.instruments.study import Curve, Figure
 from pytest_ldos.judge.baseline.trend import CommitPoint, Trend
 from pytest_ldos.show.report import sweep
-from pytest_ldos.show.report.breaking import level_of, percent
+from pytest_ldos.show.report.breaking import level_of
 from pytest_ldos.show.report.chart import COLOURS, SHAPES, Axis, Chart, Field, Mark, Rule, Series, Shape, spans_decades
 from pytest_ldos.show.report.history import Shown, describe, describe_marks
 from pytest_ldos.show.report.study import shown
@@ -58,7 +58,7 @@ def draw_levels(result: BreakingResult) -> Node:
         Chart(
             title=f"Share of broken trials over {result.plan.address}, with intervals",
             x=across,
-            y=Axis(low=0.0, high=1.0, ticks=tuple((share, percent(share)) for share in _SHARES)),
+            y=Axis(low=0.0, high=1.0, ticks=tuple((share, percent(share, 0)) for share in _SHARES)),
             fields=fields,
             rules=(Rule(kind="boundary", value=result.plan.search.boundary),),
             series=tuple(series),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_ldos.base.text import Rendered, counted
+from pytest_ldos.base.text import Rendered, counted, percent
 from pytest_ldos.campaign.watching import Drawings
 from pytest_ldos.record.profiles import Change, Difference, FoldedStacks, Frame
 from pytest_ldos.show.page.formats import Format, render, require_format
@@ -17,10 +17,6 @@ _EXAMPLES: Final = (0.02, 0.1, 0.5)
 _MOST: Final = 12
 _LONGEST_WAY: Final = 6
 _MOST_OF: Final = 0.8
-
-
-def percent(share: float, *, signed: bool = False) -> str:
-    return f"{100 * share:{'+' if signed else ''}.1f} %"
 
 
 def describe_frame(frame: Frame, whole: int) -> str:

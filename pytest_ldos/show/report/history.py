@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.series import Better
-from pytest_ldos.base.text import Rendered, counted, format_quantity, format_ratio
+from pytest_ldos.base.text import Rendered, counted, format_quantity, format_ratio, percent
 from pytest_ldos.host.checkout import ABBREVIATION
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS
 from pytest_ldos.judge.baseline.series import Change, MetricSeries
@@ -116,8 +116,8 @@ def describe_anchors(trend: Trend) -> Iterator[str]:
         yield f"rolling anchor: last {trend.window} accepted runs, {format_quantity(trend.rolling, unit)}"
     if trend.run_deviation is not None:
         yield (
-            f"runs of one level differ by {100 * trend.run_deviation:.1f} % (neighbours correlate by "
-            f"{trend.correlation:.2f}); a single step is reported from {100 * trend.floor:.1f} % on"
+            f"runs of one level differ by {percent(trend.run_deviation)} (neighbours correlate by "
+            f"{trend.correlation:.2f}); a single step is reported from {percent(trend.floor)} on"
         )
     yield from trend.notes
 

@@ -35,7 +35,7 @@ def metrics_table(section: Section) -> page.Table:
     rows = []
     for metric in section.metrics:
         cvs = (None, None) if metric.head is None else (metric.head.cv, metric.head.adjusted_cv)
-        rows.append((metric.label, words.median_of(metric, metric.head), *map(words.percent, cvs)))
+        rows.append((metric.label, words.median_of(metric, metric.head), *map(words.known_percent, cvs)))
     columns = (*page.names("metric"), *page.numbers("median", "CV", "CV adjusted"))
     return page.Table(title=f"Metrics of scenario {section.scenario}", columns=columns, rows=tuple(rows))
 
@@ -73,14 +73,14 @@ def _problems(section: Section) -> Iterator[page.Block]:
 
 
 def _numbers(metric: MetricReport, scale: Axis) -> tuple[page.Cell, ...]:
-    cv = words.percent(None if metric.head is None else metric.head.cv)
+    cv = words.known_percent(None if metric.head is None else metric.head.cv)
     medians = words.median_of(metric, metric.base), words.median_of(metric, metric.head)
     change = metric.change
     if change is None:
         return "", "", "", *medians, cv, "", ""
     drawn = page.Drawing(lambda: drawings.draw_change(change, metric.verdict, scale))
     moved = words.change_of(change), words.interval_of(change), drawn
-    return *moved, *medians, cv, words.percent(change.floor), words.mde_of(change)
+    return *moved, *medians, cv, words.known_percent(change.floor), words.mde_of(change)
 
 
 def path_table(path: PathReport, labels: tuple[str, str]) -> tuple[page.Block, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity, without_logs
+from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format_quantity, percent, without_logs
 from pytest_ldos.judge.baseline import key as keys
 from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
@@ -80,18 +80,14 @@ def describe_aspect(aspect: Aspect) -> str:
     match aspect:
         case Spread(base, head):
             growth = f" × {head / base:.2g}" if base else ""
-            return f"spread{growth} (on average {_percent(head)} from the median, {_percent(base)} in the baseline)"
+            return f"spread{growth} (on average {percent(head)} from the median, {percent(base)} in the baseline)"
         case Tail(base, head, beyond):
-            shares = f"{100 * head:.0f} % of the trials, {100 * base:.0f} % in the baseline"
-            return f"tail: {shares}, are more than {_percent(beyond)} worse than their median"
+            shares = f"{percent(head, 0)} of the trials, {percent(base, 0)} in the baseline"
+            return f"tail: {shares}, are more than {percent(beyond)} worse than their median"
         case LateRise(from_trial, ratio):
             return f"worse from trial {from_trial} on: × {ratio:.2f}"
         case _:
             assert_never(aspect)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def _host_facts(reason: OtherHost) -> Mapping[str, object]:
@@ -102,7 +98,7 @@ def _host_facts(reason: OtherHost) -> Mapping[str, object]:
 def _deadline_facts(reason: why.MissedDeadline) -> Mapping[str, object]:
     if not reason.passages:
         return {"kept": "it was never passed"}
-    met = f"{100 * reason.in_time / reason.passages:.1f} % of {reason.passages}"
+    met = f"{percent(reason.in_time / reason.passages)} of {reason.passages}"
     return {"kept": f"it did in {met}, and {reason.keeping} of {reason.trials} trials met this"}
 
 
@@ -112,7 +108,7 @@ def _failure_facts(reason: why.TrialsFailed) -> Mapping[str, object]:
 
 
 def _not_clear_facts(reason: why.NotClear) -> Mapping[str, object]:
-    usual = f", {100 * reason.usual:.0f} % are usual on this host" if math.isfinite(reason.usual) else ""
+    usual = f", {percent(reason.usual, 0)} are usual on this host" if math.isfinite(reason.usual) else ""
     return {**_effect_facts(reason), "mde": _mde(reason.comparison), "usually": usual}
 
 
@@ -124,8 +120,8 @@ def _not_judged_facts(reason: why.NotJudged) -> Mapping[str, object]:
     elif found.floor < reason.bound:
         remedy = "measure interleaved to reach it with fewer trials (--ldos-base)"
     else:
-        remedy = f"but nothing below {100 * found.floor:.0f} % is reported until ldos calibrate learns a lower floor"
-    limit = "" if math.isinf(found.mde) else f"; the limit is {100 * reason.bound:.0f} %, {remedy}"
+        remedy = f"but nothing below {percent(found.floor, 0)} is reported until ldos calibrate learns a lower floor"
+    limit = "" if math.isinf(found.mde) else f"; the limit is {percent(reason.bound, 0)}, {remedy}"
     return {**_effect_facts(reason), "doubt": doubt, "mde": _mde(found), "limit": limit}
 
 
@@ -139,7 +135,7 @@ def _mde(found: Comparison) -> str:
 def _effect_facts(reason: why.Moved | why.NotClear | why.NotJudged) -> Mapping[str, object]:
     found = reason.comparison
     if found.has_ratio:
-        return {"effect": f"{100 * (found.ratio - 1):+.1f} %"}
+        return {"effect": percent(found.ratio - 1, signed=True)}
     base = "0" if found.is_from_zero else format_quantity(found.base_median, found.unit)
     return {"effect": f"from {base} to {format_quantity(found.head_median, found.unit)}"}
 
@@ -308,7 +304,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
 def _amount(by: float) -> str:
     if not math.isfinite(by):
         return "any amount"
-    return f"{100 * by:.0f} %" if by <= LARGEST_EFFECT else f"more than {100 * LARGEST_EFFECT:.0f} %"
+    return percent(by, 0) if by <= LARGEST_EFFECT else f"more than {percent(LARGEST_EFFECT, 0)}"
 
 
 def describe_more_trials(use: MoreTrials) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_ldos.base.text import counted, format_quantity
+from pytest_ldos.base.text import counted, format_quantity, percent
 from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, BaselineKey
 from pytest_ldos.judge.baseline.store import Calibrated
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -125,7 +125,7 @@ def describe_parts(found: PartsExplanation) -> str:
     for each in [each for each in found.parts if each.share >= SMALLEST_SHARE and each.is_certain][:MOST_NAMED]:
         size = f"{'+' if each.change >= 0 else '-'}{format_quantity(abs(each.change), found.metric.unit)}"
         interval = f"[{each.low:+.3g}, {each.high:+.3g}]"
-        parts.append(f"{100 * each.share:.0f} % of it in {each.process}, {size} {interval}")
+        parts.append(f"{percent(each.share, 0)} of it in {each.process}, {size} {interval}")
     return f"{found.metric.name}: {'; '.join(parts) or 'no single process stands out'}"
 
 

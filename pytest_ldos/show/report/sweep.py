@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.text import Rendered, format_quantity
+from pytest_ldos.base.text import Rendered, format_quantity, percent
 from pytest_ldos.campaign.cells import Outline, Value, show_value
 from pytest_ldos.campaign.sweep import CellResult, CellState
 from pytest_ldos.judge.gate.comparison import locate
@@ -190,7 +190,7 @@ def _notes(results: Sequence[CellResult], reference: CellResult | None) -> Itera
     if reference is not None:
         yield f"ratios are to the first valid cell: {reference.cell.label}"
         yield "a ratio is of locations of logarithms (Hodges–Lehmann), not the quotient of the medians"
-        yield f"intervals: {100 * CONFIDENCE:.0f} %; of medians by their trials alone"
+        yield f"intervals: {percent(CONFIDENCE, 0)}; of medians by their trials alone"
     if results and results[0].planned == 1:
         yield "one stack start per cell: intervals do not include the variation between starts"
     hosts = {record.host for result in results for record in result.records if record.host}
@@ -251,7 +251,7 @@ def overview(report: SweepReport) -> page.Table:
             *values_of(cell),
             page.Badge(cell.state, _TONES.get(cell.state, page.Tone.DOUBT)),
             succeeded(cell),
-            f"{100 * cell.success_low:.0f} … {100 * cell.success_high:.0f} %" if cell.trials else "",
+            f"{percent(cell.success_low, 0)} … {percent(cell.success_high, 0)}" if cell.trials else "",
             *([cell.verdict or page.ABSENT] if has_verdicts else []),
         )
         for cell in report.cells

@@ -73,8 +73,8 @@ def _row(metric: MetricReport) -> tuple[page.Cell, ...]:
         metric.name,
         metric.title,
         words.median_of(metric, metric.head),
-        words.percent(cvs[0]),
-        "" if cvs[1] is None else words.percent(cvs[1]),
+        words.known_percent(cvs[0]),
+        "" if cvs[1] is None else words.known_percent(cvs[1]),
         "" if metric.change is None else words.median_of(metric, metric.base),
         *words.numbers_of(metric.change),
         words.badge_of_metric(metric, by_name=True),
@@ -128,7 +128,7 @@ def _show_metric(metric: MetricReport) -> page.Section:
     rows = (
         ("median", f"{words.median_of(metric, metric.head)} (baseline {words.median_of(metric, metric.base)})"),
         ("change", f"{words.change_of(change)}, interval {words.interval_of(change)}"),
-        ("reported from", f"{words.percent(change.floor)} on (floor)"),
+        ("reported from", f"{words.known_percent(change.floor)} on (floor)"),
         ("MDE", words.mde_of(change)),
         *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
     )

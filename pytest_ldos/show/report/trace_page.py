@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from htpy import Node
 
-from pytest_ldos.base.text import counted, format_duration, format_quantity, one_line
+from pytest_ldos.base.text import counted, format_duration, format_quantity, one_line, percent
 from pytest_ldos.measure.metrics.extract import kind_of
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.show.page import model as page
@@ -31,7 +31,6 @@ from pytest_ldos.show.report.trace_against import (
 )
 from pytest_ldos.show.report.trace_graph import OF_EVERY_NODE, build_graph, draw_graph
 from pytest_ldos.show.report.trace_timeline import anchor_of, build_timeline, describe_timeline, draw_timeline
-from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.model import TrialSpan
 from pytest_ldos.trace.flow.critical import SegmentKind

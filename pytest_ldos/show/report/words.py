@@ -13,6 +13,7 @@ from pytest_ldos.base.text import (
     format_quantity,
     format_ratio,
     ns_to_ms,
+    percent,
     without_logs,
 )
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -48,7 +49,7 @@ def describe_paths(section: document.Section) -> tuple[str, ...]:
 def describe_path(path: document.PathReport, name: str) -> str:
     """A sentence on one path: its change, and the segments with most of it."""
     named = [each for each in path.segments if each.share >= SMALLEST_SHARE and each.is_certain][:MOST_NAMED]
-    where = "; ".join(f"{100 * each.share:.0f} % of it in {each.name}, {format_change(each)}" for each in named)
+    where = "; ".join(f"{percent(each.share, 0)} of it in {each.name}, {format_change(each)}" for each in named)
     return f"{name} {format_change(path.whole)}: {where or 'no single segment stands out'}"
 
 
@@ -132,8 +133,8 @@ def _bound(bound_ns: float | None, without: str) -> str:
     return without if bound_ns is None else f"{ns_to_ms(bound_ns):+.3g}"
 
 
-def percent(fraction: float | None) -> str:
-    return ABSENT if fraction is None else f"{100 * fraction:.1f} %"
+def known_percent(fraction: float | None) -> str:
+    return ABSENT if fraction is None else percent(fraction)
 
 
 def median_of(metric: document.MetricReport, sample: document.Sample | None) -> str:

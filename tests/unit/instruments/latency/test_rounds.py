@@ -33,7 +33,7 @@ from pytest_ldos.instruments.latency.programs import (
     running_router,
 )
 from pytest_ldos.instruments.latency.spec import (
-    Case,
+    LatencyCase,
     LatencySpec,
     Program,
     Transport,
@@ -56,7 +56,7 @@ def site_of(folder, **settings) -> Site:
     return Site(spec=spec, programs=find_all(spec), folder=folder)
 
 
-def case_of(site, program=Program.CYCLONE) -> Case:
+def case_of(site, program=Program.CYCLONE) -> LatencyCase:
     return cases_of(setups_of(site.spec)[:1], [program])[0]
 
 

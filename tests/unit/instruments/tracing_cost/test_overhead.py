@@ -19,10 +19,10 @@ from pytest_ldos.instruments.tracing_cost.instrument import (
     pair_up,
 )
 from pytest_ldos.instruments.tracing_cost.pairs import CALLBACK, Latencies, Mode, Recorded, Start, read_latencies
-from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
+from pytest_ldos.instruments.tracing_cost.spec import SizeAndRate, TracingCostSpec
 
 OF = ("a call", "a message, mean", "a message, median")
-SMALL, LARGE = Case(1, 100), Case(64, 1000)
+SMALL, LARGE = SizeAndRate(1, 100), SizeAndRate(64, 1000)
 LAYER = Layer(kind=Kind.ROS2, middleware="rmw_fastrtps_cpp")
 SPEC = TracingCostSpec(sizes_kib="1,64", rates_hz="100", starts=5)
 
@@ -31,7 +31,7 @@ def start(mode: Mode, pair: int, *, shift_us: float = 0.0, failure: str = "", **
     """Fifty messages of 40 µs and fifty of 90 µs, one in fifty 1 ms late; 2000 timed calls; everything recorded."""
     noise = np.random.default_rng([pair, len(mode)]).normal(0, 1, 50)
     cases = {}
-    for case, level in ((SMALL, 40.0), (Case(64, 100), 90.0)):
+    for case, level in ((SMALL, 40.0), (SizeAndRate(64, 100), 90.0)):
         latencies_us = level + shift_us + noise + 3.0 * pair
         latencies_us[0] += 1000
         cases[case] = Latencies(50, tuple((latencies_us * 1000).astype(int).tolist()))

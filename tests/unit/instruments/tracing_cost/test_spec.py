@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
+from pytest_ldos.instruments.tracing_cost.spec import SizeAndRate, TracingCostSpec
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_invalid_settings_are_refused(settings, message):
 
 
 def test_every_size_is_sent_at_every_rate():
-    assert TracingCostSpec(sizes_kib="1, 64,1", rates_hz="100").cases == [Case(1, 100), Case(64, 100)]
+    assert TracingCostSpec(sizes_kib="1, 64,1", rates_hz="100").cases == [SizeAndRate(1, 100), SizeAndRate(64, 100)]
 
 
 def test_the_seeds_grid():
