@@ -23,7 +23,7 @@ from pytest_ldos.measure.trial import rig
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, keep_failed_block, new_block_folder, write_trials
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
 from pytest_ldos.measure.trial.record import Look, MotionTrial, Trial, TrialSet
-from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, clocked, describe_durations
+from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, Spent, clocked, describe_durations
 from pytest_ldos.robot.stack.protocol import StimulusCase
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -196,7 +196,7 @@ Decide = Callable[[TrialSet, TrialSet], GateResult]
 
 @dataclass(frozen=True, kw_only=True)
 class Interleaved:
-    """Result of a session, whose id both records contain; its durations exclude interim looks."""
+    """Result of a session, whose id both records contain; its phases exclude interim looks."""
 
     head: TrialSet
     base: TrialSet
@@ -216,7 +216,7 @@ def interleave(
     end, they have the reason as `incomplete`. They are compared when both have equally many trials, from the requested
     number on.
     """
-    began_s = time.monotonic()
+    began_s, earlier = time.monotonic(), dict(bench.clock.durations)
     session = _Session(bench, versions, identity=secrets.token_hex(8))
     blocks = first_blocks(bench.spec.trials, size=size)
     starts = 0
@@ -232,7 +232,7 @@ def interleave(
         versions=versions,
         starts=starts,
         seconds=seconds,
-        durations=dict(bench.clock.durations),
+        durations={phase: spent - earlier.get(phase, Spent()) for phase, spent in bench.clock.durations.items()},
         failed_starts=session.failed_starts.values(),
     )
 
@@ -241,7 +241,7 @@ def describe_turns(made: Interleaved) -> str:
     """Base, trials, starts and duration of a session; notes if both versions are the same."""
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
     turns = f"interleaved with {counted(len(made.base.trials), 'trial')} of {base.name}"
-    cost = f"{made.starts} stack starts in {made.seconds:.0f} s ({describe_durations(made.durations)})"
+    cost = f"{made.starts} stack starts in {made.seconds:.0f} s ({describe_durations(made.durations, made.seconds)})"
     cost = "; ".join([cost, *(f"a start was made again: {each}" for each in made.failed_starts)])
     if not head.is_same(base):
         return f"{turns}; {cost}"

@@ -187,7 +187,7 @@ class Outputs:
         for run in self._record.runs if is_verbose else ():
             if run.clock.durations:
                 took_s = (run.ended_ns - run.began_ns) / 1e9
-                yield f"{run.spec.name}: took {took_s:.1f} s: {describe_durations(run.clock.durations)}"
+                yield f"{run.spec.name}: took {took_s:.1f} s: {describe_durations(run.clock.durations, took_s)}"
         settings, folder = self._settings, self._record.folder
         if folder is not None and folder.exists():
             yield f"results: {folder}"

@@ -1,6 +1,6 @@
 """Progress of trials, and the profilers that watch them.
 
-With ``-q``, each series of trials has a line; with ``-qq``, there is no progress.
+With ``-q``, each series of trials and each announcement has a line; with ``-qq``, there is no progress.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Progress(BlockNotes):
         self._reporter: pytest.TerminalReporter | None = reporter
         self._is_terminal = reporter is not None and sys.__stdout__ is not None and sys.__stdout__.isatty()
         self._is_shown = reporter is not None and reporter.verbosity >= 0
+        self._is_quiet = reporter is not None and reporter.verbosity == -1
         self._is_at_line_start = False
         self._label = ""
         self._version = ""
@@ -49,6 +50,12 @@ class Progress(BlockNotes):
         self._trials = 0
 
     def announce(self, text: str) -> None:
+        if self._is_quiet:
+            self._write_quietly(text)
+        else:
+            self._begin_stage(text)
+
+    def _begin_stage(self, text: str) -> None:
         if self._is_shown and not self._is_at_line_start:
             self._write("\n")
         self._show(text, is_kept=not self._is_terminal)
@@ -58,7 +65,7 @@ class Progress(BlockNotes):
 
     def block(self, block: Block, version: Version) -> None:
         if self._is_alone:
-            self.announce("starting the stack" if block.number == 0 else "starting the stack again")
+            self._begin_stage("starting the stack" if block.number == 0 else "starting the stack again")
             return
         self._version = f", {block.role}"
         self._show(f"block {block.number + 1}: starting the stack of {version.name}", is_kept=not self._is_terminal)
@@ -70,12 +77,9 @@ class Progress(BlockNotes):
         self._trials = max(spec.trials, trials.stop)
         self._made = 0
         self._began_s = time.monotonic()
-        if self._reporter is not None and self._reporter.verbosity == -1:
+        if self._is_quiet:
             beforehand = f", {warmup} before them to warm up" if warmup else ""
-            with self._uncaptured():
-                if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - of pytest's letters, without file names
-                    write_line(self._reporter, "")
-                write_line(self._reporter, f"{self._label}trials to make: {len(trials)}{beforehand}")
+            self._write_quietly(f"trials to make: {len(trials)}{beforehand}")
 
     def warm_up(self, number: int) -> None:
         self._made += 1
@@ -115,6 +119,13 @@ class Progress(BlockNotes):
         elif is_kept or not self._label or "warm-up" not in text:
             self._write(f"{line}\n")
             self._is_at_line_start = True
+
+    def _write_quietly(self, text: str) -> None:
+        assert self._reporter is not None
+        with self._uncaptured():
+            if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - of pytest's letters, without file names
+                write_line(self._reporter, "")
+            write_line(self._reporter, f"{self._label}{text}")
 
     def _write(self, text: str) -> None:
         with self._uncaptured():

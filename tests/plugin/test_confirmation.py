@@ -31,8 +31,8 @@ def folders(project):
     return sorted(folder.name for folder in project.path.glob(".ldos/runs/*/*/") if (folder / "trials.json").is_file())
 
 
-def test_regression_of_the_commit_is_confirmed(measured, project):
-    first, result = measured(stack="noisy(2, planning=1.6), base=noisy(3)")
+def test_regression_of_the_commit_is_announced_even_quietly_and_confirmed(measured, project):
+    first, result = measured("-q", stack="noisy(2, planning=1.6), base=noisy(3)")
     assert result.ret == 10
     result.stdout.fnmatch_lines(
         [

@@ -44,6 +44,9 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         return Spent(self.times + other.times, self.seconds + other.seconds)
 
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(self.times - other.times, self.seconds - other.seconds)
+
 
 Durations = Mapping[RunPhase, Spent]  # time spent in each phase; phases that never began are left out
 
@@ -82,9 +85,11 @@ def clocked(stack: AbstractContextManager[_Stack], clock: PhaseClock) -> Iterato
         clock.enter(None)
 
 
-def describe_durations(durations: Durations) -> str:
-    """Seconds of each phase, in the order of a run: ``starting 4.5 s, warm-up 1.7 s, …``."""
-    return ", ".join(f"{phase} {durations[phase].seconds:.1f} s" for phase in RunPhase if phase in durations)
+def describe_durations(durations: Durations, whole_s: float) -> str:
+    """Seconds of each phase, in the order of a run: ``starting 4.5 s, warm-up 1.7 s, …, other 0.3 s``."""
+    rest_s = whole_s - sum(spent.seconds for spent in durations.values())
+    parts = [(str(phase), durations[phase].seconds) for phase in RunPhase if phase in durations]
+    return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in (*parts, ("other", rest_s)))
 
 
 DURATIONS_FILE: Final = "durations.json"

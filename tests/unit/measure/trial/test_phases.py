@@ -46,7 +46,10 @@ def test_phases_are_consecutive_and_none_stops_the_clock():
         RunPhase.HOMING: Spent(1, 1.0),
         RunPhase.STOPPING: Spent(1, 1.0),
     }
-    assert describe_durations(clock.durations) == "starting 1.0 s, trials 2.0 s, homing 1.0 s, stopping 1.0 s"
+    assert (
+        describe_durations(clock.durations, 5.5)
+        == "starting 1.0 s, trials 2.0 s, homing 1.0 s, stopping 1.0 s, other 0.5 s"
+    )
 
 
 def test_start_and_end_of_a_failed_stack_count():
