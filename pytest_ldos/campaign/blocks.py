@@ -23,7 +23,7 @@ from pytest_ldos.measure.trial import rig
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, keep_failed_block, new_block_folder, write_trials
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
 from pytest_ldos.measure.trial.record import Look, MotionTrial, Trial, TrialSet
-from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Watch, Spent, clocked, describe_durations
+from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Spent, Watch, clocked, describe_durations
 from pytest_ldos.robot.stack.protocol import StimulusCase
 from pytest_ldos.scenario.model import ScenarioSpec
 

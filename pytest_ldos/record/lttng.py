@@ -137,6 +137,10 @@ def lttng_version() -> str:
     return program_version("LTTng", "lttng")
 
 
+_REGISTER_TIMEOUT: Final = "LTTNG_UST_REGISTER_TIMEOUT"
+"""How long a process waits to be registered, ms. After LTTng's default, 3 s, it would run unrecorded on a busy machine."""
+
+
 class LttngRecorder:
     """A recording session; see `Recorder`.
 
@@ -151,6 +155,8 @@ class LttngRecorder:
         self.directory = directory
         self._lossless = lossless
         self._settings = {TRACEPOINTS_OFF: "", **({"LTTNG_UST_ALLOW_BLOCKING": "1"} if lossless else {})}
+        if _REGISTER_TIMEOUT not in os.environ:
+            self._settings[_REGISTER_TIMEOUT] = "30000"  # ms
         self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
         self._daemon = _SessionDaemon(log_directory)
         self._is_stopped = False

@@ -76,14 +76,15 @@ def describe_reason(reason: why.Reason) -> str:
 
 
 def describe_aspect(aspect: Aspect) -> str:
-    """``spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)``."""
+    """``spread × 2.1 (on average 13 % from the median, 6.4 % in the baseline)``."""
     match aspect:
         case Spread(base, head):
             growth = f" × {head / base:.2g}" if base else ""
-            return f"spread{growth} (on average {percent(head)} from the median, {percent(base)} in the baseline)"
+            here, there = percent(head, None), percent(base, None)
+            return f"spread{growth} (on average {here} from the median, {there} in the baseline)"
         case Tail(base, head, beyond):
             shares = f"{percent(head, 0)} of the trials, {percent(base, 0)} in the baseline"
-            return f"tail: {shares}, are more than {percent(beyond)} worse than their median"
+            return f"tail: {shares}, are more than {percent(beyond, None)} worse than their median"
         case LateRise(from_trial, ratio):
             return f"worse from trial {from_trial} on: × {ratio:.2f}"
         case _:

@@ -251,7 +251,7 @@ def overview(report: SweepReport) -> page.Table:
             *values_of(cell),
             page.Badge(cell.state, _TONES.get(cell.state, page.Tone.DOUBT)),
             succeeded(cell),
-            f"{percent(cell.success_low, 0)} … {percent(cell.success_high, 0)}" if cell.trials else "",
+            f"{100 * cell.success_low:.0f} … {percent(cell.success_high, 0)}" if cell.trials else "",
             *([cell.verdict or page.ABSENT] if has_verdicts else []),
         )
         for cell in report.cells

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +78,20 @@ def test_events_of_a_recorded_process_are_in_the_trace(recorder):
     assert table["step"].tolist() == [0, 1, 2, 3, 4]
     assert table["sim_time_ns"].tolist() == [0, 1000, 2000, 3000, 4000]
     assert {"vpid", "vtid", "procname"} <= set(table.columns)
+
+
+def test_process_is_recorded_from_its_start_by_a_busy_daemon(recorder):
+    """LTTng itself lets a process run unrecorded if the session daemon does not answer it within 3 s."""
+    recorder.start()
+    (daemon,) = (each for each in psutil.Process().children(recursive=True) if each.name() == "lttng-sessiond")
+    daemon.suspend()
+    environment = {**os.environ, **recorder.environment}
+    with subprocess.Popen([*recorder.prefix, sys.executable, "-c", EMIT, "5"], env=environment) as process:
+        began = psutil.Process(process.pid).create_time()
+        wait_until(lambda: process.poll() is not None or time.time() - began > 4)
+        daemon.resume()
+    recorder.pause()
+    assert steps_in(recorder.directory) == [0, 1, 2, 3, 4]
 
 
 def test_processes_outside_are_not_recorded(recorder):
