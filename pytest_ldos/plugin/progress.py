@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -142,8 +143,8 @@ class TrialWatch:
     def __init__(self, spec: WatchSpec, folder: Path, title: str) -> None:
         self._spec = spec
         # with a number if trials of the same test already use the folder
-        places = (folder / FOLDER, *(folder / f"{FOLDER}-{number}" for number in range(2, 10_000)))
-        self._folder = next(each for each in places if not each.exists())
+        names = chain([FOLDER], (f"{FOLDER}-{number}" for number in count(2)))
+        self._folder = next(each for name in names if not (each := folder / name).exists())
         self._title = title
         self._watched: dict[Role, Watching] = {}
 

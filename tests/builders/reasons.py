@@ -54,7 +54,7 @@ REASONS = [
     (why.FailuresRose(0, 10, 6, 10, 0.0054), "failures rose from 0 of 10 to 6 of 10 (p = 0.0054, Boschloo's exact test)"),
     (
         why.ShapeRegressed(T1, Shape(SPREAD, 1e-5, 0.2)),
-        f"T1 ({T1.title}) regressed: spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)",
+        f"T1 ({T1.title}) regressed: spread × 2.1 (on average 13 % from the median, 6.4 % in the baseline)",
     ),
     (
         why.ShapeRegressed(T1, Shape(Tail(0.04, 0.2, 0.43), 1e-5, 0.2)),

@@ -160,14 +160,8 @@ def test_a_standstill_on_both_ways_home_ends_the_run(project, leaves_nothing):
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(signal.SIGINT, marks=pytest.mark.acceptance),
-        pytest.param(signal.SIGTERM, marks=pytest.mark.acceptance),
-        signal.SIGKILL,
-    ],
-)
+@pytest.mark.acceptance
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, temporary, number):
     process = project.start("--ldos-trials=50", "--ldos-warmup=0")
     try:

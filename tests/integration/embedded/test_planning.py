@@ -86,6 +86,7 @@ def test_problems_are_planned_by_several_seeds(project, leaves_nothing):
             assert trial.measurements["waypoints"].number > 5
 
 
+@pytest.mark.acceptance
 def test_end_of_the_planner_names_the_problem(project):
     set_up(project, of_suite(THREE[1:]), time_limit_s=100, trials=2)
     process = project.start("-m", "planning", "--ldos-warmup=1", "--ldos-traces=none")

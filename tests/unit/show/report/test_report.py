@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.series import Better, Missing
-from pytest_ldos.base.text import visible
+from pytest_ldos.base.text import percent, visible
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.key import BaselineKey, Calibration, MetricNoise, OtherHostClasses
 from pytest_ldos.judge.baseline.store import Calibrated, Uncalibrated
@@ -34,7 +34,6 @@ from pytest_ldos.show.report.words import (
     interval_of,
     mde_of,
     median_of,
-    percent,
     shown_metrics,
     summarize,
 )
