@@ -125,7 +125,7 @@ def load() -> None:
     Polars makes its pool of threads in the process that first computes. What it starts when it is loaded only gives
     memory and files back; its allocator is configured without it.
     """
-    for name in ("pdb", "scipy.optimize", "scipy.special", "yaml"):
+    for name in ("execnet", "multiprocessing", "packaging.version", "pdb", "scipy.optimize", "scipy.special", "yaml"):
         importlib.import_module(name)
 
     sys.path.insert(0, str(Path(__file__).parents[2]))
