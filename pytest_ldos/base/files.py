@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, BinaryIO, Final, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -35,6 +35,11 @@ Reader = Callable[[Any, str], Any]
 
 
 def field_types(kind: Any) -> Mapping[str, Any]:
+    return _field_types(kind)
+
+
+@cache
+def _field_types(kind: Any) -> Mapping[str, Any]:
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
 

@@ -204,7 +204,7 @@ _PANELS: Final = {
 }
 """Module and function or group of each command, by panel of the help and name."""
 
-_COMMANDS: Final = {name: (place, panel) for panel, some in _PANELS.items() for name, place in some.items()}
+COMMANDS: Final = {name: (place, panel) for panel, some in _PANELS.items() for name, place in some.items()}
 
 
 def _print_version(asked: bool) -> None:
@@ -224,12 +224,12 @@ def _ldos(
     """
 
 
-def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
+def make_app(names: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
     """The app with these commands; modules of other commands are not loaded."""
     app = make_group(name="ldos", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_ldos)
     for name in names:
-        place, panel = _COMMANDS[name]
+        place, panel = COMMANDS[name]
         module, _, attribute = place.partition(":")
         command = getattr(import_module(f"pytest_ldos.cli.{module}"), attribute)
         if isinstance(command, typer.Typer):
@@ -247,7 +247,7 @@ def run() -> NoReturn:
     """
     allow_any_letter()
     words = [each for each in sys.argv[1:] if not each.startswith("-")]
-    names: Iterable[str] = words[:1] if words and words[0] in _COMMANDS else _COMMANDS
+    names: Iterable[str] = words[:1] if words and words[0] in COMMANDS else COMMANDS
     try:
         make_app([] if sys.argv[1:2] == ["--version"] else names)()
     except LdosError as error:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
-from pytest_ldos.cli.main import make_app, run
+from pytest_ldos.cli.main import COMMANDS, make_app, run
 
 app = make_app()
 
@@ -42,7 +44,13 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 def invoke_ldos(*arguments: object) -> Result:
     """The command by typer's own runner; faults are raised, as `run` would report them."""
-    return CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+    return CliRunner().invoke(_app_of(str(arguments[0])), [*map(str, arguments)], catch_exceptions=False)
+
+
+@cache
+def _app_of(name: str) -> typer.Typer:
+    """The app with one command; typer takes long to prepare all of them for each run."""
+    return make_app([name]) if name in COMMANDS else app
 
 
 def lines_of(text: str) -> list[str]:

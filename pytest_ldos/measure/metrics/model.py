@@ -221,8 +221,9 @@ class Metric:
         self._require_number("error_share", above_zero=False)
 
     def _require_one_of(self, what: str, value: Any, known: tuple[str, ...]) -> None:
-        given = isinstance(value, str) and value in known
-        require(given, f"metric '{self.name}' has an unknown {what}: {value!r}", remedy=suggest(str(value), known))
+        if not isinstance(value, str) or value not in known:
+            message = f"metric '{self.name}' has an unknown {what}: {value!r}"
+            raise ConfigurationError(message, remedy=suggest(str(value), known))
 
     def _require_number(self, what: str, *, above_zero: bool) -> None:
         value = getattr(self, what)
