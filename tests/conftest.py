@@ -79,7 +79,9 @@ def _isolated(request: pytest.FixtureRequest) -> Iterator[None]:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["LDOS_LOCK"] = f"ldos-test-{secrets.token_hex(8)}"
     os.environ[OURS] = secrets.token_hex(8)
-    yield
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda _: None)  # no file of a test has to survive a crash of the machine
+        yield
     os.environ.clear()
     os.environ.update(saved)
 
