@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 from unittest.mock import patch
 
-from pytest_ldos.judge.unchanged import FEWEST_DEGREES, RECORD, estimate, known_of
+from pytest_ldos.judge.unchanged import FEWEST_DEGREES, MEASURED, RECORD, estimate, known_of
+from pytest_ldos.measure.metrics.catalogue import METRICS
 
 
 def plain_runs():
@@ -22,6 +23,10 @@ def known_of_first(count):
     known = estimate(row for run in plain_runs()[:count] for row in run)
     with patch("pytest_ldos.judge.unchanged.estimate_record", return_value=known):
         return known_of("embedded", "T4")
+
+
+def test_each_built_in_metric_is_recorded():
+    assert MEASURED == tuple(METRICS)
 
 
 def test_record_of_few_runs_is_not_used():
