@@ -194,7 +194,7 @@ def problems() -> list[Problem]:
         Problem("table: over a low wall", wall_on_table(0.2), RIGHT, LEFT),
         Problem("table: over a high wall", wall_on_table(0.45), RIGHT, LEFT),
         Problem("table: under a high one", high, ([0.62, 0.0, 0.45], lowered)),
-        Problem("table: under a low one", table(0.6), ([0.6, 0.2, 0.2], flat)),
+        Problem("table: under a low one", table(0.6, near=0.4), ([0.6, 0.2, 0.2], flat)),
         Problem("pillar: past it", pillar, ([0.45, 0.4, 0.4], down)),
         Problem("pillar: around it", pillar, LEFT, RIGHT),
         Problem("balls: between them", forest(), ([0.6, 0.0, 0.45], flat)),

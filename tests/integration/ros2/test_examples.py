@@ -96,6 +96,21 @@ def test_slower_example_is_red(tmp_path, example):
     print(output)
 
 
+@pytest.mark.acceptance
+@pytest.mark.parametrize("example", [needs(PLANNING, "the suite of planning problems in MoveIt")])
+def test_moveit_accepts_and_solves_the_suite(tmp_path, example):
+    """Before anything is measured, MoveIt finds each start free and each goal reachable, however narrow."""
+    project = committed(tmp_path, example)
+    settings = (project.path / "pyproject.toml").read_text("utf-8")
+    changed = settings.replace('"problems.yaml"', '"suite.yaml"').replace("success_rate = 0.9", "success_rate = 0.7")
+    project.write("pyproject.toml", changed)
+    code, output = project.run("-m", "planning", "--ldos-trials=30", "--ldos-block=30", "--ldos-warmup=0")
+    assert code == 0, output
+    trials = project.saved("planning").trials
+    assert len(trials) == 30
+    assert not any(trial.succeeded for trial in trials if trial.goal.startswith("no way"))
+
+
 def committed(folder: Path, example: Example) -> Project:
     """A repository with the example, as its only commit."""
     path = folder / example.folder

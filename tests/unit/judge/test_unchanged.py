@@ -26,7 +26,7 @@ def known_of_first(count):
 
 
 def test_each_built_in_metric_is_recorded():
-    assert MEASURED == tuple(METRICS)
+    assert tuple(METRICS) == MEASURED
 
 
 def test_record_of_few_runs_is_not_used():
