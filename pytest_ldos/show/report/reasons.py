@@ -76,14 +76,14 @@ def describe_reason(reason: why.Reason) -> str:
 
 
 def describe_aspect(aspect: Aspect) -> str:
-    """``spread × 2.1 (on average 13 % from the median, 6.4 % in the baseline)``."""
+    """``spread × 2.1 (on average 13 % from the median, 6.4 % in the base)``."""
     match aspect:
         case Spread(base, head):
             growth = f" × {head / base:.2g}" if base else ""
             here, there = percent(head, None), percent(base, None)
-            return f"spread{growth} (on average {here} from the median, {there} in the baseline)"
+            return f"spread{growth} (on average {here} from the median, {there} in the base)"
         case Tail(base, head, beyond):
-            shares = f"{percent(head, 0)} of the trials, {percent(base, 0)} in the baseline"
+            shares = f"{percent(head, 0)} of the trials, {percent(base, 0)} in the base"
             return f"tail: {shares}, are more than {percent(beyond, None)} worse than their median"
         case LateRise(from_trial, ratio):
             return f"worse from trial {from_trial} on: × {ratio:.2f}"
@@ -148,7 +148,7 @@ _QUIET: Final = "[quiet the machine](../how-to/quiet-a-noisy-machine.md)"
 _COUNTS: Final = "{head_count:trials} against {base_count}"
 _SUCCESSES: Final = "{successes} of {trials} trials succeeded, {expected:percent} are expected"
 _UNLIKE: Final = (
-    "{{metric}} is not comparable: its {} is '{{here}}' here, '{{there}}' in the baseline "
+    "{{metric}} is not comparable: its {} is '{{here}}' here, '{{there}}' in the base "
     f"(give it another name, or {_RECORD_AGAIN})"
 )
 
@@ -240,7 +240,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
         _TO_RECORD,
     ),
     why.LostMetric: Wording(
-        "{metric} has a value in the baseline but none in this run: {why}",
+        "{metric} has a value in the base but none in this run: {why}",
         f"a probe, marker or topic is missing now; if that is intended, {_TO_RECORD}",
     ),
     why.RequiredMetric: Wording(
@@ -249,13 +249,13 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     ),
     why.NewGoal: Wording("goal '{goal}' is missing from the baseline", _TO_RECORD),
     why.LostGoal: Wording("goal '{goal}' of the baseline was not tried", f"try it, or {_TO_RECORD}"),
-    why.OtherGoals: Wording("the goals differ: {here:list} here, {there:list} in the baseline", _TO_RECORD),
+    why.OtherGoals: Wording("the goals differ: {here:list} here, {there:list} in the base", _TO_RECORD),
     why.EmptyBaseline: Wording("the baseline has no trials", _TO_RECORD),
     why.NothingInCommon: Wording("no metric has values on both sides", f"see why metrics are missing, or {_TO_RECORD}"),
     why.OtherUnit: Wording(_UNLIKE.format("unit"), _RENAME),
     why.OtherDirection: Wording(_UNLIKE.format("better"), _RENAME),
     why.OtherSources: Wording(
-        "{metric} is not comparable: it was taken from {here:and} here, from {there:and} in the baseline{again}",
+        "{metric} is not comparable: it was taken from {here:and} here, from {there:and} in the base{again}",
         f"a probe was added or removed: {_TO_RECORD}",
         lambda reason: {"again": f" ({_RECORD_AGAIN})" if len(reason.here) == 1 else ""},
     ),

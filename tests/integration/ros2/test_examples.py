@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from pytest_ldos.host.availability import find_ros_packages
+from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.builders.git import git
 from tests.integration.project import Project, make_project
 
@@ -65,6 +66,19 @@ PLANNING = Example(
 )
 
 
+SEEDED = replace(
+    PLANNING,
+    packages=(*PLANNING.packages, "ldos_planner"),
+    change=(
+        "planning.launch.py",
+        "panda.to_dict()",
+        'panda.to_dict(), {"ompl.planning_plugins": ["ldos_planner/OMPLPlanner"]}',
+    ),
+)
+EACH_ONCE = ("--ldos-trials=30", "--ldos-max-trials=30", "--ldos-block=30", "--ldos-warmup=0")
+TO_JOINTS = ("free: joints", "table: from left to right", "table: over a low wall", "balls: through them")
+
+
 def needs(example: Example, stack: str) -> object:
     found = find_ros_packages(example.packages)
     skipped = pytest.mark.skipif(not found.ok, reason=found.reason or "installed")
@@ -84,10 +98,7 @@ def needs(example: Example, stack: str) -> object:
 def test_slower_example_is_red(tmp_path, example):
     project = committed(tmp_path, example)
     name, before, after = example.change
-    file = project.path / name
-    text = file.read_text("utf-8")
-    assert before in text
-    file.write_text(text.replace(before, after), "utf-8")
+    change(project, name, {before: after})
     git(project.path, "commit", "--quiet", "--all", "--message=Slower")
     code, output = project.run("-m", example.mark, "--ldos-base=HEAD~1", timeout_s=1500)
     assert code == 10, output
@@ -101,14 +112,40 @@ def test_slower_example_is_red(tmp_path, example):
 def test_moveit_accepts_and_solves_the_suite(tmp_path, example):
     """Before anything is measured, MoveIt finds each start free and each goal reachable, however narrow."""
     project = committed(tmp_path, example)
-    settings = (project.path / "pyproject.toml").read_text("utf-8")
-    changed = settings.replace('"problems.yaml"', '"suite.yaml"').replace("success_rate = 0.9", "success_rate = 0.7")
-    project.write("pyproject.toml", changed)
-    code, output = project.run("-m", "planning", "--ldos-trials=30", "--ldos-block=30", "--ldos-warmup=0")
+    change(project, "pyproject.toml", {'"problems.yaml"': '"suite.yaml"', "success_rate = 0.9": "success_rate = 0.7"})
+    code, output = project.run("-m", "planning", *EACH_ONCE)
     assert code == 0, output
     trials = project.saved("planning").trials
     assert len(trials) == 30
     assert not any(trial.succeeded for trial in trials if trial.goal.startswith("no way"))
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("example", [needs(SEEDED, "planning problems with seeds")])
+def test_equal_seeds_give_equal_plans_to_joint_goals(tmp_path, example):
+    project = committed(tmp_path, example)
+    change(project, "pyproject.toml", {'"problems.yaml"': '"suite.yaml"', "success_rate = 0.9": "success_rate = 0.7"})
+    name, before, after = example.change
+    change(project, name, {before: after})
+    git(project.path, "commit", "--quiet", "--all", "--message=Seeds")
+    code, output = project.run("-m", "planning", "--ldos-base=HEAD", *EACH_ONCE)
+    assert "interleaved" in output, (code, output)
+    folder = next(project.path.glob(".ldos/runs/*/planning"))
+    pairs = zip(read_trials(folder).trials, read_trials(folder / "base").trials, strict=True)
+    lengths = [
+        [each.measurements["path_length"].number for each in pair] for pair in pairs if pair[0].goal in TO_JOINTS
+    ]
+    assert len(lengths) == len(TO_JOINTS)
+    assert all(one == other for one, other in lengths), lengths
+
+
+def change(project: Project, name: str, texts: dict[str, str]) -> None:
+    file = project.path / name
+    changed = file.read_text("utf-8")
+    for before, after in texts.items():
+        assert before in changed
+        changed = changed.replace(before, after)
+    file.write_text(changed, "utf-8")
 
 
 def committed(folder: Path, example: Example) -> Project:

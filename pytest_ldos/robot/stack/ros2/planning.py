@@ -103,6 +103,9 @@ class ProblemPlanner(Program):
     def handle(self, task: Task) -> Ended:
         self._set_up(task.message["scene"], "the scene")
         request = fill(MotionPlanRequest(), task.message["request"], "the request")
+        if task.seed is not None:
+            for goal in request.goal_constraints:
+                goal.name += f"#ldos_seed={task.seed}"  # for ldos_planner; others ignore the name
         task.begin()
         task.enter(Phase.GOAL_SENT)
         task.enter(Phase.PLANNING)

@@ -14,7 +14,7 @@ from pytest_ldos.show.report.terminal import render, render_failure
 from pytest_ldos.show.report.words import describe_details, describe_move, summarize
 from tests.builders.reports import full_section
 
-WORDS = "spread × 2.1 (on average 13 % from the median, 6.4 % in the baseline)"
+WORDS = "spread × 2.1 (on average 13 % from the median, 6.4 % in the base)"
 SPREAD = AspectReport(name="spread", words=WORDS, base=0.064, head=0.134, p_value=2e-6, tail=1e-5, is_regressed=True)
 SUSPECT = dataclasses.replace(SPREAD, p_value=0.002, is_regressed=False, is_suspect=True)
 QUIET = dataclasses.replace(SPREAD, p_value=0.3, is_regressed=False)

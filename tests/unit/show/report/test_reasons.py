@@ -20,7 +20,7 @@ USES = [
     (VariesTooMuch("T1"), "T1 varies too much to show a relevant change"),
     (
         MayHaveChanged("T1", SPREAD),
-        "T1 may have become worse: spread × 2.1 (on average 13 % from the median, 6.4 % in the baseline)",
+        "T1 may have become worse: spread × 2.1 (on average 13 % from the median, 6.4 % in the base)",
     ),
 ]
 

@@ -345,7 +345,7 @@ def test_a_metric_of_two_sources_is_shown_as_not_comparable():
     assert t3.verdict == "not_comparable"
     assert t3.base is None
     assert "not_comparable" in text_of(section)
-    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it again: --ldos-update-baseline)"
+    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the base (record it again: --ldos-update-baseline)"
     assert f"  {reason}" in text_of(section).splitlines()
     assert "T3 control-loop jitter: not_comparable" not in failure_of(section)
 
