@@ -6,6 +6,7 @@ The schema is versioned; a file of another version is refused.
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -77,9 +78,29 @@ _FORMAT: Final = RecordFormat(
 )
 
 
+_NO_TRIALS: Final = '"trials": []\n}\n'
+
+_texts: Final[dict[int, tuple[weakref.ref[Trial], str]]] = {}
+"""Text of each living trial, by its identity: a record is written again after each of its trials."""
+
+
 def encode_trials(trials: TrialSet) -> str:
     """JSON text of a trial set; numbers keep their full precision."""
-    return _FORMAT.encode(_to_plain(trials), default=_to_plain)
+    whole = _FORMAT.encode({**_to_plain(trials), "trials": []}, default=_to_plain)
+    if not trials.trials:
+        return whole
+    assert whole.endswith(_NO_TRIALS)
+    each = ",\n  ".join(map(_encode_trial, trials.trials))
+    return f'{whole.removesuffix(_NO_TRIALS)}"trials": [\n  {each}\n ]\n}}\n'
+
+
+def _encode_trial(trial: Trial) -> str:
+    """JSON text of a trial, indented as in its record."""
+    key = id(trial)
+    if key not in _texts:
+        text = json.dumps(trial, indent=1, allow_nan=False, default=_to_plain).replace("\n", "\n  ")
+        _texts[key] = weakref.ref(trial, lambda _: _texts.pop(key, None)), text
+    return _texts[key][1]
 
 
 def decode_trials(text: str, path: Path) -> TrialSet:

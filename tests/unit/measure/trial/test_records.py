@@ -48,6 +48,17 @@ def test_record_round_trip(mixed, tmp_path):
     assert read_trials(tmp_path) == mixed, "a byte order mark is no part of the record"
 
 
+def test_growing_record_is_indented_json():
+    """Text of earlier trials is kept, and that of new and changed ones is made."""
+    whole = noisy_set(0)
+    changed = dataclasses.replace(whole.trials[1], message="\n  changed\n")
+    for trials in ((), whole.trials[:1], whole.trials, (whole.trials[0], changed)):
+        text = encode_trials(dataclasses.replace(whole, trials=trials))
+        assert text == json.dumps(json.loads(text), indent=1) + "\n"
+        assert len(json.loads(text)["trials"]) == len(trials)
+    assert json.loads(text)["trials"][1]["message"] == "\n  changed\n"
+
+
 def test_details_round_trip(tmp_path):
     measured = trial(0, {})
     measured.measurements["T3"] = Measurement(0.1, {"p99_ms": 0.3, "misses": 0.0})
