@@ -111,6 +111,9 @@ def test_python_examples_parse_and_their_names_exist(block):
 @pytest.mark.parametrize("block", blocks("toml"))
 def test_example_settings_are_valid(block, tmp_path):
     tomllib.loads(block.text)
+    (together,) = (session.blocks for session in SESSIONS if block in session.blocks)
+    for each in (each for each in together if each.language == "python" and each.file):
+        (tmp_path / each.file).write_text(each.text, "utf-8")  # a launch file that the settings name
     if "tool.ldos" in block.text:
         (tmp_path / "pyproject.toml").write_text(block.text, "utf-8")
         read_toml(tmp_path, None)
