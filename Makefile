@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 MADE_FROM := $(shell sh .ci/made-from .ci/setup 2>/dev/null)
 WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
-TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
+TESTS := tests/integration tests/native tests/plugin tests/properties tests/golden tests/unit
 PROJECT_TESTS := tests/project tests/docs
 
 .DEFAULT_GOAL := help
@@ -42,7 +42,7 @@ ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 2
 $(VENV)/rcl/.ready: .ci/rcl tests/integration/rcl/tracetools.c | $(STAMP)
 	@sh .ci/rcl $(PYTHON) $(VENV)/rcl
 
-test: $(STAMP) $(VENV)/rcl/.ready ## Run the tests of this project, with short runs of the embedded stack (9 minutes on two idle CPUs)
+test: $(STAMP) $(VENV)/rcl/.ready ## Run the tests of this project, with short runs of the embedded stack (7 minutes on two idle CPUs)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
 
 test-project: $(STAMP) ## Test .ci, the lab, workflows, docs and benchmarks (CI runs it in parallel with `make test`)
