@@ -138,7 +138,7 @@ def lttng_version() -> str:
 
 
 _REGISTER_TIMEOUT: Final = "LTTNG_UST_REGISTER_TIMEOUT"
-"""How long a process waits to be registered, ms. After LTTng's default, 3 s, it runs unrecorded on a busy machine."""
+"""Time for which a process waits to be registered, ms. After LTTng's default, 3 s, it would run unrecorded."""
 
 
 class LttngRecorder:

@@ -120,6 +120,7 @@ class Machine:
         own = {
             "PATH": f"{self.programs}:{os.environ['PATH']}",
             "CALLS": str(self.programs / "calls"),
+            "LDOS_ROOT": str(self.programs / "root"),  # what this machine has in /opt/ros is not theirs
             "GITHUB_ACTION_PATH": str(self.checkout),
             "GITHUB_API_URL": self.github.url,
             "GITHUB_EVENT_NAME": "workflow_dispatch",
