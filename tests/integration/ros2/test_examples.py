@@ -76,6 +76,7 @@ SEEDED = replace(
     ),
 )
 EACH_ONCE = ("--ldos-trials=30", "--ldos-max-trials=30", "--ldos-block=30", "--ldos-warmup=0")
+WHOLE_SUITE = {'"problems.yaml"': '"suite.yaml"', "success_rate = 0.9": "success_rate = 0.7"}
 TO_JOINTS = ("free: joints", "table: from left to right", "table: over a low wall", "balls: through them")
 
 
@@ -112,7 +113,7 @@ def test_slower_example_is_red(tmp_path, example):
 def test_moveit_accepts_and_solves_the_suite(tmp_path, example):
     """Before anything is measured, MoveIt finds each start free and each goal reachable, however narrow."""
     project = committed(tmp_path, example)
-    change(project, "pyproject.toml", {'"problems.yaml"': '"suite.yaml"', "success_rate = 0.9": "success_rate = 0.7"})
+    change(project, "pyproject.toml", WHOLE_SUITE)
     code, output = project.run("-m", "planning", *EACH_ONCE)
     assert code == 0, output
     trials = project.saved("planning").trials
@@ -124,7 +125,7 @@ def test_moveit_accepts_and_solves_the_suite(tmp_path, example):
 @pytest.mark.parametrize("example", [needs(SEEDED, "planning problems with seeds")])
 def test_equal_seeds_give_equal_plans_to_joint_goals(tmp_path, example):
     project = committed(tmp_path, example)
-    change(project, "pyproject.toml", {'"problems.yaml"': '"suite.yaml"', "success_rate = 0.9": "success_rate = 0.7"})
+    change(project, "pyproject.toml", WHOLE_SUITE)
     name, before, after = example.change
     change(project, name, {before: after})
     git(project.path, "commit", "--quiet", "--all", "--message=Seeds")
