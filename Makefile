@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 MADE_FROM := $(shell sh .ci/made-from .ci/setup 2>/dev/null)
 WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
-TESTS := tests/integration tests/native tests/plugin tests/properties tests/golden tests/unit
+TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 PROJECT_TESTS := tests/project tests/docs
 
 .DEFAULT_GOAL := help
