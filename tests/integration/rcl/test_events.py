@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 
+import psutil
 import pytest
 
 from pytest_ldos.record import lttng
@@ -120,7 +121,7 @@ def test_each_reception_is_linked_to_its_publication(recorded, model):
 
 
 def test_lost_events_are_counted(open_graph, tmp_path, monkeypatch):
-    """The buffers are far too small for the messages of a talker that does not wait."""
+    """The buffers are smaller than what a talker says while nothing empties them."""
     monkeypatch.setattr(lttng, "SUBBUFFER_SIZE", "4k")
     monkeypatch.setattr(lttng, "SUBBUFFER_COUNT", 2)
     recorder = LttngRecorder(tmp_path / "trace", tmp_path)
@@ -128,7 +129,14 @@ def test_lost_events_are_counted(open_graph, tmp_path, monkeypatch):
     try:
         with open_graph(tmp_path / "nodes", recorder) as graph:
             graph.start("listener", -1)
-            assert graph.start("talker", 3_000, 0.00001).process.wait(60) == 0, graph.log("talker")
+            talker = graph.start("talker", 1_000, 0.0005)
+            wait_until(lambda: "pub" in graph.log("talker"))
+            (consumer,) = (each for each in psutil.Process().children(True) if each.name() == "lttng-consumerd")
+            consumer.suspend()
+            try:
+                assert talker.process.wait(60) == 0, graph.log("talker")
+            finally:
+                consumer.resume()
             graph.group.stop()
         report = recorder.pause()
     finally:
