@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import statistics
 
+import numpy as np
 import pytest
 
+from pytest_ldos.base.series import Better, Series
 from pytest_ldos.judge.baseline.key import MetricNoise
 from pytest_ldos.judge.gate.case import Policy
+from pytest_ldos.judge.gate.contrast import contrast
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.latency import T1
 from tests.builders.calibrations import calibration_of
 from tests.builders.trials import in_starts, noisy_set, times_three
 
@@ -94,3 +99,43 @@ def test_two_outliers_in_ten_keep_the_interval(per_start):
     base = in_starts(times_three(noisy_set(1, n=10), "T1", until=2), per_start)
     found = decide(in_starts(noisy_set(2, n=10), per_start), base, Policy()).comparison("T1")
     assert found.mde < 0.8
+
+
+def planning_times(seed, *, version, start_sd=0.0, factor=1.0):
+    """300 planning times that vary by 37 %, as those of MoveIt's problems, in ten starts of one version."""
+    random = np.random.default_rng(seed)
+    of_starts = random.normal(0, start_sd, 10).repeat(30)
+    values = 30 * factor * np.exp(of_starts + random.normal(0, 0.37, 300))
+    return Series(
+        name="T1",
+        unit="ms",
+        better=Better.LOWER,
+        values=tuple(values.tolist()),
+        strata=tuple(f"problem {number}" for number in range(30)) * 10,
+        blocks=tuple(2 * start + version for start in range(10) for _ in range(30)),
+        trials=tuple(range(300)),
+        covariates=dict.fromkeys(T1.adjust_for, (math.nan,) * 300),
+    )
+
+
+def planning_shifts(*, runs, tail=0.025, **changes):
+    for seed in range(runs):
+        head = planning_times(2 * seed, version=1, **changes)
+        base = planning_times(2 * seed + 1, version=0, **{**changes, "factor": 1.0})
+        yield contrast(T1, head, base, is_interleaved=True).shift(tail=tail)
+
+
+def test_randomness_of_plans_is_not_taken_for_a_difference_of_starts():
+    """Half of the variation of 37 % as that of starts would give an interval of ± 14 %."""
+    assert statistics.median(each.high - each.low for each in planning_shifts(runs=5)) < 2 * 0.08
+
+
+@pytest.mark.parametrize("start_sd", [0.05, 0.2])
+def test_starts_that_differ_are_no_change_of_planning_times(start_sd):
+    """Of 40 pairs of equal versions, two are expected beyond 95 %; more than five would be by chance in 1 of 70 cases."""
+    beyond = [shift.low > 0 or shift.high < 0 for shift in planning_shifts(runs=40, start_sd=start_sd)]
+    assert sum(beyond) <= 5
+
+
+def test_slower_planning_is_found_among_random_plans():
+    assert sum(shift.low > 0 for shift in planning_shifts(runs=20, factor=1.15, tail=0.005)) >= 17
