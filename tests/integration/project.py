@@ -39,6 +39,14 @@ def test_reach(panda_stack, ldos_trials, ldos_gate):
 """
 
 
+FAST = """
+[tool.ldos.stack]
+velocity_scaling = 1.0
+acceleration_scaling = 1.0
+"""
+"""Motions of half the usual time."""
+
+
 @dataclass
 class Project:
     """A folder with scenario tests, run in processes of their own."""
@@ -78,7 +86,7 @@ class Project:
 def make_project(path: Path) -> Project:
     environment = {**os.environ, "LDOS_LOCK": f"ldos-test-{secrets.token_hex(8)}", "COLUMNS": "120"}
     project = Project(path, environment)
-    project.write("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--strict-markers'\n")
+    project.write("pyproject.toml", f"[tool.pytest.ini_options]\naddopts = '--strict-markers'\n{FAST}")
     project.write("test_scenario.py", SCENARIO)
     return project
 

@@ -181,7 +181,7 @@ class PathLateness:
 
 
 DEPTH: Final = 100
-_FAREWELL_NS: Final = NS_PER_S  # time limit for releasing the publishers at the end
+_FAREWELL_NS: Final = 3 * NS_PER_S  # time limit for releasing the publishers at the end
 
 
 class Guard:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from tests.builders.namespaces import in_namespaces, why_no_namespaces
-from tests.integration.project import Project, left_in_memory, running, shared_memory
+from tests.integration.project import FAST, Project, left_in_memory, running, shared_memory
 
 TRIALS = 2
 
@@ -86,7 +86,7 @@ class ShortRun:
         project.environment |= ASCII
         project.write("nsswitch.conf", "hosts: files\n")
         project.write("conftest.py", SOCKETS)
-        project.write("pyproject.toml", f"[tool.pytest.ini_options]\naddopts = '--strict-markers'\n{METRICS}")
+        project.write("pyproject.toml", f"[tool.pytest.ini_options]\naddopts = '--strict-markers'\n{METRICS}{FAST}")
         command = project.command(
             f"--ldos-trials={TRIALS}",
             "--ldos-warmup=1",
