@@ -178,7 +178,12 @@ class Judged:
 
     @cached_property
     def explained(self) -> Mapping[str, summary.Explanation]:
-        return {} if self.base is None else summary.explain(self.base, self.head)
+        if self.base is None:
+            return {}
+        larger = {each.metric: each.ratio > 1 for each in self.result.comparisons if each.has_ratio}
+        of_paths = {summary.path_of(metric): larger.get(metric.name, True) for metric in self._changed}
+        directions = {path: 1 if is_larger else -1 for path, is_larger in of_paths.items()}
+        return summary.explain(self.base, self.head, directions=directions)
 
     @cached_property
     def parts(self) -> tuple[summary.PartsExplanation, ...]:

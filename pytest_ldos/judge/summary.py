@@ -251,7 +251,8 @@ class SegmentChange:
         base_ns, head_ns: medians over the trials.
         change_ns: Hodges–Lehmann estimate of head minus base.
         low_ns, high_ns: its interval; infinite with too few trials.
-        share: share of the sum of all segments' changes; negative for a change in the opposite direction.
+        share: share of the sum of all segments' changes, or of those in the direction of the path's metric; negative
+            for a change in the opposite direction.
     """
 
     segment: str
@@ -277,18 +278,26 @@ class Explanation:
     changes: tuple[SegmentChange, ...]
 
 
-def explain(base: TrialSet, head: TrialSet, *, confidence: float = CONFIDENCE) -> dict[str, Explanation]:
+def explain(
+    base: TrialSet, head: TrialSet, *, directions: Mapping[str, int] | None = None, confidence: float = CONFIDENCE
+) -> dict[str, Explanation]:
     """Explains each path that occurs in both runs, by path name.
 
     A segment that is absent from a trial counts as zero. Failed trials are left out: their paths are incomplete.
 
     Args:
+        directions: by path, 1 if a metric that the path explains became larger, -1 if smaller. A path that did not
+            certainly change in this direction has shares of what did, as in a metric of other plans than the path's.
         confidence: level of each interval.
     """
-    names = dict.fromkeys(name for trial in head.motions for name in trial.segments_ns)
+    names, directions = dict.fromkeys(name for trial in head.motions for name in trial.segments_ns), directions or {}
     sides = ((name, _segments(base, name), _segments(head, name)) for name in names)
     tail = (1 - confidence) / 2
-    return {name: _explain(name, before, after, tail) for name, before, after in sides if before and after}
+    return {
+        name: _explain(name, before, after, tail, directions.get(name, 0))
+        for name, before, after in sides
+        if before and after
+    }
 
 
 def _segments(trials: TrialSet, path: str) -> list[Mapping[str, int]]:
@@ -296,13 +305,17 @@ def _segments(trials: TrialSet, path: str) -> list[Mapping[str, int]]:
 
 
 def _explain(
-    path: str, before: Sequence[Mapping[str, int]], after: Sequence[Mapping[str, int]], tail: float
+    path: str, before: Sequence[Mapping[str, int]], after: Sequence[Mapping[str, int]], tail: float, direction: int
 ) -> Explanation:
     segments = dict.fromkeys(name for trial in (*after, *before) for name in trial if name != LATENCY)
     shifts = {
         name: estimate_shift(_values(after, name), _values(before, name), tail=tail) for name in (LATENCY, *segments)
     }
-    total = sum(shifts[name].estimate for name in segments)
+    estimates = [shifts[name].estimate for name in segments]
+    whole = shifts[LATENCY]
+    if direction and min(direction * whole.low, direction * whole.high) <= 0:
+        estimates = [each for each in estimates if each * direction > 0]
+    total = sum(estimates)
     changes = {
         name: SegmentChange(
             segment=name,
@@ -315,8 +328,7 @@ def _explain(
         )
         for name, shift in shifts.items()
     }
-    whole = changes.pop(LATENCY)
-    return Explanation(path, whole, tuple(sorted(changes.values(), key=lambda change: -change.share)))
+    return Explanation(path, changes.pop(LATENCY), tuple(sorted(changes.values(), key=lambda change: -change.share)))
 
 
 def _values(trials: Sequence[Mapping[str, int] | Mapping[str, float]], name: str) -> Sample:

@@ -49,7 +49,11 @@ def describe_paths(section: document.Section) -> tuple[str, ...]:
 def describe_path(path: document.PathReport, name: str) -> str:
     """A sentence on one path: its change, and the segments with most of it."""
     named = [each for each in path.segments if each.share >= SMALLEST_SHARE and each.is_certain][:MOST_NAMED]
-    where = "; ".join(f"{percent(each.share, 0)} of it in {each.name}, {format_change(each)}" for each in named)
+    if named and not (path.whole.is_certain and path.whole.change_ns * named[0].change_ns > 0):
+        of_what = f"of what became {'longer' if named[0].change_ns > 0 else 'shorter'}"
+    else:
+        of_what = "of it"
+    where = "; ".join(f"{percent(each.share, 0)} {of_what} in {each.name}, {format_change(each)}" for each in named)
     return f"{name} {format_change(path.whole)}: {where or 'no single segment stands out'}"
 
 

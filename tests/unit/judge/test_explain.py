@@ -12,11 +12,12 @@ from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.summary import explain
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import LATENCY
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
-from pytest_ldos.show.report.compose import compose
+from pytest_ldos.show.report.compose import compose, report_paths
 from pytest_ldos.show.report.terminal import render_failure
-from pytest_ldos.show.report.words import describe_paths, moved_paths
+from pytest_ldos.show.report.words import describe_path, describe_paths, moved_paths
 from tests.builders.reports import full_section, section_of
 from tests.builders.trials import TYPICAL, failed_trial, trial, trial_set
 
@@ -56,6 +57,19 @@ def test_shares_of_several_segments_add_up():
     assert [each.segment for each in explanation.changes[:2]] == [CALLBACK, TRANSPORT]
     assert [each.share for each in explanation.changes[:2]] == pytest.approx([0.75, 0.25], abs=0.05)
     assert sum(each.share for each in explanation.changes) == pytest.approx(1.0)
+
+
+def test_path_that_contradicts_its_metric_has_shares_of_what_became_longer():
+    """As where T1mean, of other plans than the path's, became longer."""
+    base, head = run(), run(seed=2, callback=1.5, executor=-1.9)
+    (first, *others) = explain(base, head, directions={"state feedback": 1})["state feedback"].changes
+    assert (first.segment, first.is_certain) == (CALLBACK, True)
+    assert first.share == pytest.approx(1.0, abs=0.1)
+    assert others[-1].segment == WAIT
+    assert others[-1].share < -1
+    assert explain(base, head)["state feedback"].changes[0].segment == WAIT
+    agreeing = explain(base, run(seed=2, callback=4.0), directions={"state feedback": 1})
+    assert agreeing == explain(base, run(seed=2, callback=4.0))
 
 
 def test_equal_runs_have_no_certain_change():
@@ -125,3 +139,11 @@ def test_metric_that_a_path_only_explains_is_named_so():
     (name,) = (name for name, _ in moved_paths(alone))
     assert name == "T1mean, by the path planning:"
     assert [name for name, _ in moved_paths(dataclasses.replace(both, metrics=(*both.metrics, of_requests)))] == ["T1"]
+
+
+def test_segments_of_a_path_that_did_not_change_are_no_shares_of_it():
+    """The metric's plans became longer; those of the path did not certainly, although one of their segments did."""
+    base, head = run(path="planning"), run(path="planning", seed=2, callback=1.5, executor=-1.9)
+    directions = explain(base, head, directions={"planning": 1})
+    (path,) = report_paths(directions, [METRICS["T1"]])
+    assert f" % of what became longer in {CALLBACK}, +" in describe_path(path, "T1mean, by the path planning:")
