@@ -18,8 +18,7 @@ import psutil
 
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu import read_setting
-from pytest_ldos.host.temporary import Undo
-from pytest_ldos.host.undoer import RemoveCgroup, WriteSetting
+from pytest_ldos.host.temporary import RemoveCgroup, Undo, WriteSetting
 
 PERIOD_US: Final = 100_000  # the kernel's default period; each one begins with the full quota
 NAME: Final = "pytest-ldos-"

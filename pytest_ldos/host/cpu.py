@@ -1,6 +1,7 @@
-"""CPUs: settings, speed, affinity of processes, and scheduler groups. Paths are relative to a root, for tests.
+"""CPUs: settings, speed, affinity of processes, scheduler groups, and theft. Paths are relative to a root, for tests.
 
 Affinity belongs to a thread; a new thread inherits it from its creator, also across ``fork`` and ``exec``.
+The program ``python -m pytest_ldos.host.cpu CPU SHARE`` uses a share of one CPU, see `steal`.
 
 Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst`` and ``intel_pstate.rst``; ``sched(7)``.
 """
@@ -9,13 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import psutil
+
+from pytest_ldos.base.text import NS_PER_S
 
 UNKNOWN: Final = "unknown"
 SYSFS_CPU: Final = "sys/devices/system/cpu"
@@ -256,3 +261,38 @@ def time_fixed_work() -> int:
     for number in range(_LOOPS):
         total += number * number
     return time.thread_time_ns() - began_ns
+
+
+THIEF: Final = "cpu_thief"
+_PRIORITY: Final = 90  # real-time priority, below the kernel's own threads
+_PERIOD_NS: Final = 10_000_000
+
+
+def thief_commands(share: float) -> dict[str, list[str]]:
+    """One named command for each CPU that this process may use; none for a share of 0."""
+    cpus = sorted(os.sched_getaffinity(0)) if share > 0 else []
+    return {f"{THIEF}_{cpu}": [sys.executable, "-m", "pytest_ldos.host.cpu", str(cpu), str(share)] for cpu in cpus}
+
+
+def steal(cpu: int, share: float) -> NoReturn:
+    """Uses a share of one CPU, never more, because it measures its own CPU time.
+
+    If permitted (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it preempts everything, even a real-time control loop
+    (ros2_control's has priority 50), like a neighbour on the same machine; otherwise it competes, and gets less on a
+    busy CPU.
+    """
+    Path("/proc/self/comm").write_text(THIEF, "ascii")
+    os.sched_setaffinity(0, {cpu})
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+    while True:
+        ends_ns = time.monotonic_ns() + _PERIOD_NS
+        has_had_ns = time.thread_time_ns() + round(share * _PERIOD_NS)
+        while time.thread_time_ns() < has_had_ns and time.monotonic_ns() < ends_ns:
+            pass
+        time.sleep(max(0, ends_ns - time.monotonic_ns()) / NS_PER_S)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    steal(int(sys.argv[1]), float(sys.argv[2]))

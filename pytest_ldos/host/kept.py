@@ -1,4 +1,11 @@
-"""Processes that always end with their owner, and processes that answer lines with JSON."""
+"""Processes that always end with their owner, and processes that answer lines with JSON.
+
+``python -m pytest_ldos.host.kept MARK PATIENCE_S COMMAND…``, the keeper, runs a command until its own standard input
+ends, until SIGINT or SIGTERM, or until the command ends. Then the command gets SIGINT; after PATIENCE_S seconds, all
+that remain get SIGINT, SIGTERM and SIGKILL, PATIENCE_S seconds each. A killed launcher leaves its processes, and one in
+a session of its own gets no signal of the group: the keeper adopts orphans, and finds its processes also by
+`MARK_VARIABLE`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +15,7 @@ import json
 import os
 import queue
 import secrets
+import selectors
 import signal
 import subprocess
 import sys
@@ -18,13 +26,88 @@ from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
+import psutil
+
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.files import opened_log
-from pytest_ldos.host.fingerprint import pass_on
-from pytest_ldos.host.keeper import LADDER, marked_pids
+from pytest_ldos.host.fingerprint import pass_on, pids_with
 from pytest_ldos.host.processes import Child, comes_true, owned_by_us, quoted
 
-_POLL_S: Final = 0.01
+MARK_VARIABLE: Final = "PYTEST_LDOS_TREE"
+LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_POLL_S: Final = 0.02
+
+
+def marked_pids(mark: str) -> list[int]:
+    return pids_with({MARK_VARIABLE: mark})
+
+
+class _Keeper:
+    def __init__(self, mark: str, patience_s: float, command: list[str]) -> None:
+        self._mark = mark
+        self._patience_s = patience_s
+        self._wakeup, self._signals = os.pipe()
+        os.set_blocking(self._signals, False)
+        signal.set_wakeup_fd(self._signals)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)  # only against the default action: the wake-up descriptor has it
+        environment = {**os.environ, MARK_VARIABLE: mark}
+        self._command = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, process_group=0)
+
+    def run(self) -> int:
+        self._await_reason_to_stop()
+        self._stop_all()
+        code = self._command.poll()
+        return 1 if code is None else abs(code)
+
+    def _await_reason_to_stop(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
+            selector.register(self._wakeup, selectors.EVENT_READ)
+            while self._command.poll() is None:
+                for key, _ in selector.select():
+                    heard = os.read(key.fd, 64)
+                    if not heard or (key.fd == self._wakeup and set(heard) - {signal.SIGCHLD}):
+                        return
+                self._reap()
+
+    def _stop_all(self) -> None:
+        """Signals the command first: a launcher forwards SIGINT, and nodes that get it twice do not clean up."""
+        if self._command.poll() is None:
+            self._command.send_signal(signal.SIGINT)
+            comes_true(lambda: self._command.poll() is not None, limit_s=self._patience_s, poll_s=_POLL_S)
+        for number in LADDER:
+            for pid in self._running():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+            if comes_true(lambda: not self._running(), limit_s=self._patience_s, poll_s=_POLL_S):
+                return
+
+    def _running(self) -> set[int]:
+        self._reap()
+        found = set(marked_pids(self._mark))
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.add(process.pid)
+        return found - {os.getpid()}
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
+                if ended.si_pid == self._command.pid:
+                    self._command.poll()
+                else:
+                    os.waitpid(ended.si_pid, 0)
+
+
+def main() -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
+    return _Keeper(sys.argv[1], float(sys.argv[2]), sys.argv[3:]).run()
 
 
 _BY_SHELL: Final = ("sh", "-c", 'exec "$@"', "sh")
@@ -60,7 +143,7 @@ class KeptTree:
     ) -> None:
         self._limit_s = (len(LADDER) + 1) * patience_s + _GRACE_S
         self._mark = secrets.token_hex(16)
-        keeper = [*_BY_SHELL, sys.executable, "-m", "pytest_ldos.host.keeper", self._mark, str(patience_s)]
+        keeper = [*_BY_SHELL, sys.executable, "-m", "pytest_ldos.host.kept", self._mark, str(patience_s)]
         with opened_log(log) as sink:
             process = subprocess.Popen(
                 [*keeper, *command],
@@ -233,3 +316,7 @@ def attempt(action: Callable[[], Read]) -> Read | str:
         return action()
     except ChildFailed as error:
         return summary_of(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -26,8 +26,7 @@ from pytest_ldos.base.text import format_bytes, one_line
 from pytest_ldos.host.availability import Availability, find_programs, program_version, run_program
 from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.temporary import make_folder, temporary_place, undone_at_end
-from pytest_ldos.host.undoer import EndProcesses
+from pytest_ldos.host.temporary import EndProcesses, make_folder, temporary_place, undone_at_end
 from pytest_ldos.record import run_directory
 from pytest_ldos.record.protocol import RecordingReport, run_tool
 

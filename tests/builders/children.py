@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-_FOR_LIFE = ("pytest_ldos.host.undoer", "multiprocessing.resource_tracker")
+_FOR_LIFE = ("pytest_ldos.host.temporary", "multiprocessing.resource_tracker")
 """Helpers that undo changes of the machine and remove shared memory; they end with their owner."""
 
 

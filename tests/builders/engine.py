@@ -188,7 +188,7 @@ def _options(name: str, values: Mapping[str, object]) -> Iterator[str]:
 def _run_kept(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
     """Runs a command below a keeper: nothing that it starts outlives this call."""
     given, held = os.pipe()
-    keeper = [sys.executable, "-m", "pytest_ldos.host.keeper", secrets.token_hex(8), _PATIENCE_S]
+    keeper = [sys.executable, "-m", "pytest_ldos.host.kept", secrets.token_hex(8), _PATIENCE_S]
     process = subprocess.Popen(
         [*keeper, *command], cwd=folder, env=environment, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True,

@@ -21,8 +21,7 @@ from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.stats.counts import shortfall_p
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.host.availability import Availability, chosen_rmw
-from pytest_ldos.host.temporary import undone_at_end
-from pytest_ldos.host.undoer import RunCommand
+from pytest_ldos.host.temporary import RunCommand, undone_at_end
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, MeasuredLoad
 from pytest_ldos.measure.load.traffic_control import (
     REMOVAL,

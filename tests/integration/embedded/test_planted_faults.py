@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.host.cpu_thief import NAME
+from pytest_ldos.host.cpu import THIEF
 from pytest_ldos.measure.metrics.catalogue import load_metrics
 from pytest_ldos.measure.trial.conduct import Unwatched
 from pytest_ldos.robot.stack.client_protocol import PlantedFailure, TrialTag, plant_failure
@@ -117,7 +117,7 @@ class ThiefWatch(Unwatched):
 
 def taken_by_thieves() -> dict[int, float]:
     """CPU seconds by pid."""
-    times = {each.pid: each.cpu_times() for each in psutil.Process().children() if each.name() == NAME}
+    times = {each.pid: each.cpu_times() for each in psutil.Process().children() if each.name() == THIEF}
     return {pid: taken.user + taken.system for pid, taken in times.items()}
 
 

@@ -12,8 +12,7 @@ import pytest
 from pytest_ldos.host import cgroup
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import NAME, CgroupPlace, QuotaGroup, Throttling, find_home, find_place
-from pytest_ldos.host.temporary import Undo, undone_at_end
-from pytest_ldos.host.undoer import RemoveCgroup, UndoAction
+from pytest_ldos.host.temporary import RemoveCgroup, Undo, UndoAction, undone_at_end
 from tests.builders.stressors import wait_until
 
 V2 = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate"

@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from pytest_ldos.host.cpu_thief import NAME, thief_commands
+from pytest_ldos.host.cpu import THIEF, thief_commands
 from pytest_ldos.host.processes import ProcessGroup
 
 SHARE = 0.3
@@ -19,7 +19,7 @@ WATCHED_S = 0.5
 PARENT = """
 import sys, time
 from pathlib import Path
-from pytest_ldos.host.cpu_thief import thief_commands
+from pytest_ldos.host.cpu import thief_commands
 from pytest_ldos.host.processes import ProcessGroup
 
 group = ProcessGroup(log_directory=Path(sys.argv[1]))
@@ -39,7 +39,7 @@ def await_thief(pid: int) -> psutil.Process:
     """Waits until it has begun to steal, after the interpreter's start."""
     process = psutil.Process(pid)
     deadline = time.monotonic() + 60
-    while process.name() != NAME:
+    while process.name() != THIEF:
         assert time.monotonic() < deadline, "it never began"
         time.sleep(0.01)
     return process
@@ -47,7 +47,7 @@ def await_thief(pid: int) -> psutil.Process:
 
 def test_one_thief_per_cpu_and_none_for_no_share():
     assert thief_commands(0.0) == {}
-    assert set(thief_commands(0.5)) == {f"{NAME}_{cpu}" for cpu in os.sched_getaffinity(0)}
+    assert set(thief_commands(0.5)) == {f"{THIEF}_{cpu}" for cpu in os.sched_getaffinity(0)}
 
 
 @pytest.mark.measures_time
@@ -60,7 +60,7 @@ def test_thief_uses_exactly_its_share(tmp_path):
         time.sleep(WATCHED_S)  # measures a rate
         share = (taken_s(thief) - before) / (time.monotonic() - began)
         precedes = os.sched_getscheduler(thief.pid) == os.SCHED_FIFO
-        assert thief.cpu_affinity() == [int(name.removeprefix(f"{NAME}_"))]
+        assert thief.cpu_affinity() == [int(name.removeprefix(f"{THIEF}_"))]
         assert thief.num_threads() == 1
         assert os.getsid(thief.pid) == os.getsid(0)
     finally:

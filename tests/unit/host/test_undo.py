@@ -11,16 +11,14 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import MendFailed
-from pytest_ldos.host import undoer
-from pytest_ldos.host.temporary import Undo, undone_at_end
-from pytest_ldos.host.undoer import RemoveCgroup, RemoveTree, RunCommand, WriteSetting
+from pytest_ldos.host import temporary
+from pytest_ldos.host.temporary import RemoveCgroup, RemoveTree, RunCommand, Undo, WriteSetting, undone_at_end
 from tests.builders.stressors import is_gone, wait_until
 
 OWNER = """
 import os, signal, sys, time
 from pathlib import Path
-from pytest_ldos.host.temporary import Undo
-from pytest_ldos.host.undoer import RunCommand
+from pytest_ldos.host.temporary import RunCommand, Undo
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests run in the background of a shell
 undo = Undo(Path(sys.argv[1], "undo.log"))
 undo.register(RunCommand(("touch", os.path.join(sys.argv[1], "undone"))))
@@ -144,7 +142,7 @@ def test_folder_in_use_is_removed(tmp_path, monkeypatch):
 
 
 def test_unremovable_folder_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(undoer, "TREE_LIMIT_S", 0.0)
+    monkeypatch.setattr(temporary, "TREE_LIMIT_S", 0.0)
     (tmp_path / "no folder").touch()
     with pytest.raises(NotADirectoryError):
         RemoveTree(str(tmp_path / "no folder")).undo()

@@ -13,7 +13,7 @@ from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, require
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.series import Moments
 from pytest_ldos.host.availability import Availability, find_modules
-from pytest_ldos.host.cpu_thief import thief_commands
+from pytest_ldos.host.cpu import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain

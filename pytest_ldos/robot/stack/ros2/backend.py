@@ -19,7 +19,7 @@ from typing import Final, Self, Unpack
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.series import Moments
 from pytest_ldos.host.availability import find_ros_packages
-from pytest_ldos.host.cpu_thief import thief_commands
+from pytest_ldos.host.cpu import thief_commands
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, KeptTree
 from pytest_ldos.host.processes import Child, ProcessGroup, last_words, quoted
 from pytest_ldos.record.protocol import Recorder
