@@ -37,9 +37,8 @@ from pytest_ldos.judge.summary import Explanation, explain
 from pytest_ldos.launching import RecordedLaunch, record_launch
 from pytest_ldos.measure.load.protocol import apply_loads
 from pytest_ldos.measure.metrics.catalogue import OwnMetric
-from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
-from pytest_ldos.measure.metrics.model import Interfaces, Measurement, Metric, Source, Window
+from pytest_ldos.measure.metrics.model import Interfaces, Measurement, Metric, Source, TrialContext, Window
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
 from pytest_ldos.measure.trial.conduct import Observer, conduct
 from pytest_ldos.measure.trial.record import Trial, TrialSet

@@ -29,8 +29,7 @@ from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import merge_trials
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.judging import judge_only
-from pytest_ldos.measure.trial.artifacts import read_trials
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials, encode_trials, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.report import markdown
 from pytest_ldos.show.report.compose import compose, compose_section, without_verdict

@@ -41,7 +41,7 @@ from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Tone, Verdict, worst
 from pytest_ldos.judge.judging import Grounds, judge
-from pytest_ldos.measure.trial.codec import decode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.settings import Sources, read_toml

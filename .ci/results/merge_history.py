@@ -29,7 +29,7 @@ from pytest_ldos.cli.history import import_runs
 from pytest_ldos.judge.baseline.history import SCHEMA, HistoryStore, write_file
 from pytest_ldos.judge.baseline.trend import FILE as PIN_FILE
 from pytest_ldos.judge.baseline.trend import read_pin
-from pytest_ldos.measure.trial.codec import decode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials
 
 MOST_RUNS: Final = 400
 """Runs that are kept of each series."""

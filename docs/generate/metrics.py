@@ -9,10 +9,9 @@ from docs.generate.text import code, flowing, table
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.measure.metrics import model as sources
 from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
-from pytest_ldos.measure.metrics.context import MeasuredMetric
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.latency import EXECUTION, REACTION, WHOLE
-from pytest_ldos.measure.metrics.model import Source
+from pytest_ldos.measure.metrics.model import MeasuredMetric, Source
 from pytest_ldos.scenario.metrics import MetricKind, MetricSpec, PathStatistic
 
 

@@ -12,11 +12,10 @@ from docs.generate.text import code, flowing, table
 from pytest_ldos.base.files import field_types
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.host.interference import Interference
-from pytest_ldos.judge.baseline import history
-from pytest_ldos.judge.baseline import key as calibration_codec
+from pytest_ldos.judge.baseline import history, key
 from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
 from pytest_ldos.measure.metrics.model import Measurement, Metric
-from pytest_ldos.measure.trial import codec
+from pytest_ldos.measure.trial import artifacts
 from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, TrialSet
 
 _OF_TRIALS = (TrialSet, MotionTrial, RoundTrial, Measurement, Metric, Look, Fingerprint, Interference)
@@ -30,7 +29,7 @@ def records_page() -> Iterator[str]:
         "JSON files name their `kind` and the version of their `schema`; a file of another version is refused.",
         "Where the files lie: [files of a run](files.md).",
         "",
-        f"## `trials.json` (schema {codec.SCHEMA_VERSION})",
+        f"## `trials.json` (schema {artifacts.SCHEMA_VERSION})",
         "",
         "Runs, baselines and calibration runs have this form: the fields of a trial set, each object as its class",
         "here. A measurement is `{value, details, source}`, or has `missing` or `invalid` with the reason alone.",
@@ -40,7 +39,7 @@ def records_page() -> Iterator[str]:
     yield from _report()
     yield from ("## History (Parquet)", "", flowing(text_of(history, history.SCHEMA)), "")
     yield from table(("column", "type"), [(code(name), str(kind)) for name, kind in history.SCHEMA.items()])
-    yield from ("", f"## `*.calibration.json` (schema {calibration_codec.SCHEMA_VERSION})", "")
+    yield from ("", f"## `*.calibration.json` (schema {key.SCHEMA_VERSION})", "")
     yield from _classes((Calibration, MetricNoise))
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from pytest_ldos.base.ros2 import STATE_FEEDBACK
 from pytest_ldos.base.stats.rank_tests import Sample, rank_sum_p
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.context import MeasuredMetric
 from pytest_ldos.measure.metrics.extract import kind_of
+from pytest_ldos.measure.metrics.model import MeasuredMetric
 from pytest_ldos.measure.trial.record import MotionTrial, Trial, TrialSet
 from pytest_ldos.trace.flow.critical import SegmentKind
 

@@ -29,12 +29,13 @@ from pytest_ldos.measure.load.protocol import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial.artifacts import (
     ScenarioFolder,
+    decode_trials,
     drop_folder,
+    encode_trials,
     new_run_folder,
     new_scenario_folder,
     resumable,
 )
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import describe_stack, stack_available
 from pytest_ldos.robot.stack.goals import OutcomeClass

@@ -39,8 +39,7 @@ from pytest_ldos.judge.gate.decide import judge_alone, load_faults, measurement_
 from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.load.protocol import load_available
-from pytest_ldos.measure.trial.artifacts import new_folder
-from pytest_ldos.measure.trial.codec import decode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials, new_folder
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import stack_available
 from pytest_ldos.scenario.model import ScenarioSpec

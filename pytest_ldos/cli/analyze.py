@@ -31,10 +31,9 @@ from pytest_ldos.fleet.choose import choose_scheduler
 from pytest_ldos.fleet.tasks import InProcess, Scheduler
 from pytest_ldos.fleet.traces import Request, find_traces
 from pytest_ldos.measure.metrics.catalogue import OwnMetric, OwnSource, catalogue_of, load_metrics
-from pytest_ldos.measure.metrics.context import require_action
 from pytest_ldos.measure.metrics.declared import in_traces
 from pytest_ldos.measure.metrics.extract import extract_metrics
-from pytest_ldos.measure.metrics.model import Interfaces
+from pytest_ldos.measure.metrics.model import Interfaces, require_action
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.show.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.show.page.formats import format_of, require_format

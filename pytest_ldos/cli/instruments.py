@@ -24,7 +24,7 @@ from pytest_ldos.instruments.latency.spec import LatencySpec
 from pytest_ldos.instruments.study import Instrument, Study
 from pytest_ldos.instruments.topology.run import TopologySpec
 from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
-from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.artifacts import encode_trials
 from pytest_ldos.scenario.fields import described_fields
 from pytest_ldos.scenario.model import WatchSpec
 from pytest_ldos.scenario.words import DEFAULT_RATE_HZ, ProfilerKind

@@ -20,9 +20,8 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.measure.metrics.catalogue import Catalogue, OwnSource, catalogue_of, load_own
-from pytest_ldos.measure.metrics.context import require_action
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
-from pytest_ldos.measure.metrics.model import Interfaces
+from pytest_ldos.measure.metrics.model import Interfaces, require_action
 from pytest_ldos.robot.stack.goals import ErrorCode
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.trace.ctf.files import METADATA, address_of, is_archive, no_trace

@@ -29,8 +29,7 @@ from pytest_ldos.judge.gate.verdict import Comparison, VariesTooMuch, Verdict, w
 from pytest_ldos.judge.unchanged import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder, decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet, metrics_of
 from pytest_ldos.scenario.words import StimulusKind
 

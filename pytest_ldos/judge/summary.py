@@ -23,9 +23,9 @@ from pytest_ldos.base.stats.rank_tests import (
     rank_sum_p,
 )
 from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.declared import parts_of
 from pytest_ldos.measure.metrics.extract import LATENCY, Kept
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.metrics.resources import parts_of
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.metrics import DeadlineSpec, MetricKind
 

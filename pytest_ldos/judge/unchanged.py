@@ -43,8 +43,7 @@ from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import join_trials
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import COVARIATES
-from pytest_ldos.measure.trial.artifacts import read_trials
-from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.artifacts import encode_trials, read_trials
 from pytest_ldos.measure.trial.record import CONTAINED_IN, TrialSet, to_series, without_other_processes
 from pytest_ldos.scenario.model import ScenarioSpec
 

@@ -109,7 +109,7 @@ class FaultSpec:
         control_rate_drop: reduction of the nominal rate, as a share: 0.1 makes 500 Hz 450 Hz.
         callback_delay_ms: added to the callback that turns joint states into transforms, each time it publishes.
         transport_delay_ms: additional transport delay of joint states.
-        failure_rate: share of the measured goals that fail, chosen by the trial's seed (see `stack.client_protocol`).
+        failure_rate: share of the measured goals that fail, chosen by the trial's seed (see `stack.lines`).
         cpu_steal: share of the stack's CPUs that competing processes take.
         cpu_waste: share of its own CPU time that the process which turns joint states into transforms uses in
             addition: 0.2 makes it use 20 % more.

@@ -21,8 +21,8 @@ from pytest_ldos.host.interference import Interference, InterferenceMeter
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.record.protocol import RecordingReport
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, GoalBook, OutcomeClass, classify
+from pytest_ldos.robot.stack.lines import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
 from pytest_ldos.robot.stack.senders import ArmStimulus
 from pytest_ldos.scenario.model import StackSpec

@@ -1,7 +1,7 @@
 """Goals and metrics of recorded traces, against what the goal client of each recording stamped itself.
 
 A trace is a row of `RECORDED`, an archive ``NAME.tar.xz`` and ``clients/NAME.jsonl``: the goal client's own lines
-(`stack.client_protocol`). `reduce.py` makes archives small.
+(`stack.lines`). `reduce.py` makes archives small.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ from pytest_ldos.measure.metrics.model import (
     STATUS,
 )
 from pytest_ldos.measure.trial.measure import measure_trials
-from pytest_ldos.robot.stack.client_protocol import MoveReport
 from pytest_ldos.robot.stack.goals import ErrorCode
-from pytest_ldos.robot.stack.lines import parse_event
+from pytest_ldos.robot.stack.lines import MoveReport, parse_event
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution

@@ -248,7 +248,7 @@ def test_the_example_of_a_flood(run, project):
 
 HOMELESS = """
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome
+from pytest_ldos.robot.stack.lines import MotionOutcome
 from tests.fakes.rig import FakeStack, install, noisy
 
 move = FakeStack.move

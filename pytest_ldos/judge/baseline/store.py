@@ -19,8 +19,7 @@ from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.files import write_atomically
 from pytest_ldos.judge.baseline import key as keys
 from pytest_ldos.judge.baseline.key import SUFFIX, BaselineKey, Calibration
-from pytest_ldos.measure.trial.artifacts import read_trials
-from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.artifacts import encode_trials, read_trials
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 from pytest_ldos.scenario.settings import Sources
 from pytest_ldos.scenario.words import StimulusKind

@@ -40,8 +40,8 @@ from pytest_ldos.measure.load.protocol import (
 )
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.choose import choose_backend, stack_available
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome
 from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.lines import MotionOutcome
 from pytest_ldos.robot.stack.protocol import Attempt, RunningStack, Stimulus
 from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec

@@ -19,7 +19,6 @@ from typing import Any, Final, SupportsIndex, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, require
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.latency import (
     CALL,
@@ -35,7 +34,7 @@ from pytest_ldos.measure.metrics.latency import (
     T4,
     WHOLE,
 )
-from pytest_ldos.measure.metrics.model import OWN_SHARES, Measurement, Metric, Window
+from pytest_ldos.measure.metrics.model import OWN_SHARES, MeasuredMetric, Measurement, Metric, TrialContext, Window
 from pytest_ldos.measure.metrics.regularity import T3, T3_MEAN, T3_P90, T3_P99, T5, T5_MEAN, T5_P99
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import StackSpec

@@ -19,9 +19,17 @@ from pytest_ldos.base.ros2 import PathSpec, Phase
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.base.text import NS_PER_MS, ns_to_ms
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, OwnMetric, catalogue_of
-from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow, TrialContext, find_unmarked
 from pytest_ldos.measure.metrics.declared import in_traces
-from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement
+from pytest_ldos.measure.metrics.model import (
+    NOTHING_OUTSIDE,
+    USUAL,
+    Interfaces,
+    Measurement,
+    OutsideTrace,
+    TraceFlow,
+    TrialContext,
+    find_unmarked,
+)
 from pytest_ldos.scenario.metrics import DeadlineSpec, MetricSpec
 from pytest_ldos.trace.ctf.stats import describe_losses
 from pytest_ldos.trace.execution.goals import FEEDBACK

@@ -1,7 +1,7 @@
 """Latencies of a trial: T1, T1mean, T2, T2x, T4, service calls, parts of planning, and the quality of plans.
 
 Source: `ldos:phase` and `ldos:plan`, on one clock; for goals without markers, publications of the planner's
-action (`metrics.context`); for service calls, the stimulus ``service`` (`robot.stack.ros2.programs`).
+action (`metrics.model`); for service calls, the stimulus ``service`` (`robot.stack.ros2.programs`).
 
 A motion takes seconds and gives one planning latency of some milliseconds, which varies with the state of the CPU.
 Therefore each trial's goal is planned again after the motion, from the same start with the same random numbers, each
@@ -21,7 +21,6 @@ import polars as pl
 from pytest_ldos.base.ros2 import Marker, Phase
 from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.base.text import NS_PER_MS, ns_to_ms
-from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
     FEEDBACK,
@@ -36,8 +35,10 @@ from pytest_ldos.measure.metrics.model import (
     STATUS,
     STIMULUS,
     WAITED_FOR_OTHERS,
+    MeasuredMetric,
     Measurement,
     Source,
+    TrialContext,
     Window,
 )
 from pytest_ldos.trace.ctf.read import DecodedTrace

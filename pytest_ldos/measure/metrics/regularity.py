@@ -17,14 +17,15 @@ import numpy.typing as npt
 
 from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
-from pytest_ldos.measure.metrics.context import MeasuredMetric, TrialContext
 from pytest_ldos.measure.metrics.model import (
     CONTROL_PROBE,
     PRIMARY_SHARE,
     SECONDARY_SHARE,
     SIMULATOR_PROBE,
+    MeasuredMetric,
     Measurement,
     Source,
+    TrialContext,
     Window,
     published_clock,
     published_states,

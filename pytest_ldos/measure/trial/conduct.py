@@ -28,8 +28,8 @@ from pytest_ldos.measure.trial.measure import OutsideMeter, measure_trials
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.measure.trial.rig import PhaseClock, Rig, RunPhase, Watch
 from pytest_ldos.record.protocol import RecordingReport
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.lines import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.protocol import Attempt, MessageCase, Stimulus, StimulusCase
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import ScenarioSpec

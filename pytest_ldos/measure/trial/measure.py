@@ -12,13 +12,17 @@ from pytest_ldos.base.ros2 import PathSpec, Ros2
 from pytest_ldos.base.series import Invalid, Moments
 from pytest_ldos.host.process_resources import ResourceMeter
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
-from pytest_ldos.measure.metrics.context import NOTHING_OUTSIDE, OutsideTrace, TraceFlow
-from pytest_ldos.measure.metrics.declared import declared_in, refuse_unknown_loops, since
+from pytest_ldos.measure.metrics.declared import (
+    declared_in,
+    refuse_absent,
+    refuse_absent_nodes,
+    refuse_unknown_loops,
+    since,
+)
 from pytest_ldos.measure.metrics.extract import PathSegments, extract_trial, find_trial, kept_deadlines, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, PlanningSplits
-from pytest_ldos.measure.metrics.model import Interfaces, Measurement
+from pytest_ldos.measure.metrics.model import NOTHING_OUTSIDE, Interfaces, Measurement, OutsideTrace, TraceFlow
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
-from pytest_ldos.measure.metrics.resources import refuse_absent, refuse_absent_nodes
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.scenario.metrics import DeadlineSpec

@@ -21,8 +21,8 @@ from typing import Any, ClassVar, Final, Protocol
 
 from pytest_ldos.base.errors import ConfigurationError, require
 from pytest_ldos.base.series import Moments
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.goals import as_table, find_set, load_goal_file, parse_sets
+from pytest_ldos.robot.stack.lines import MotionOutcome, TrialTag
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 

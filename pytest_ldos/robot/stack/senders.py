@@ -14,9 +14,21 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.processes import Child, quoted
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveCommand, MoveReport, ReadyEvent, TrialTag, died
 from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
-from pytest_ldos.robot.stack.lines import Command, Ended, Event, Order, Refused, parse_event
+from pytest_ldos.robot.stack.lines import (
+    Command,
+    Ended,
+    Event,
+    MotionOutcome,
+    MoveCommand,
+    MoveReport,
+    Order,
+    ReadyEvent,
+    Refused,
+    TrialTag,
+    died,
+    parse_event,
+)
 from pytest_ldos.robot.stack.protocol import Attempt, CaseBook, MessageCase, StimulusCase, single_case
 from pytest_ldos.scenario.model import StackSpec
 

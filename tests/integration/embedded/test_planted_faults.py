@@ -14,8 +14,8 @@ from pytest_ldos import api
 from pytest_ldos.host.cpu import THIEF
 from pytest_ldos.measure.metrics.catalogue import load_metrics
 from pytest_ldos.measure.trial.conduct import Unwatched
-from pytest_ldos.robot.stack.client_protocol import PlantedFailure, TrialTag, plant_failure
 from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.lines import PlantedFailure, TrialTag, plant_failure
 
 pytestmark = pytest.mark.acceptance
 

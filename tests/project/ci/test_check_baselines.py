@@ -12,8 +12,7 @@ import pytest
 
 from pytest_ldos.base.files import write_atomically
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.artifacts import read_trials
-from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.artifacts import encode_trials, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.ci_rooms import leave_own
 from tests.builders.trials import FINGERPRINT, noisy_set

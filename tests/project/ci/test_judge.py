@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ldos.base.files import write_atomically
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.artifacts import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.report import json_text
 from pytest_ldos.show.report.document import Section

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.artifacts import encode_trials
 from pytest_ldos.show.report import json_text
 from pytest_ldos.show.report.document import Document
 from tests.builders.asking import REPOSITORY_OF_EVENTS as _REPOSITORY

@@ -19,7 +19,7 @@ import yaml
 
 from pytest_ldos.base.files import write_atomically
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.artifacts import encode_trials
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.show.report import json_text
 from tests.builders.asking import by_hand

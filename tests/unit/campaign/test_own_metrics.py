@@ -7,7 +7,7 @@ import dataclasses
 from pytest_ldos.campaign.calibrate import learn
 from pytest_ldos.campaign.noise import template_of
 from pytest_ldos.campaign.starts import append_start
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials, encode_trials
 from tests.builders.own_metric import GRIP_RATE, with_own
 from tests.builders.trials import noisy_set
 

@@ -12,7 +12,7 @@ from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import to_series
 from tests.builders.studies import HALF_TRIP, RATE, study
 

@@ -20,7 +20,7 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.instruments.latency import programs
 from pytest_ldos.instruments.latency.programs import Library, ddsperf_library
-from pytest_ldos.measure.trial.codec import decode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials
 from tests.builders.command_line import invoke_ldos
 from tests.builders.machine import add_program
 

@@ -14,7 +14,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.summary import explain
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import LATENCY
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials, encode_trials
 from pytest_ldos.show.report.compose import compose, report_paths
 from pytest_ldos.show.report.terminal import render_failure
 from pytest_ldos.show.report.words import describe_path, describe_paths, moved_paths

@@ -17,9 +17,9 @@ from pytest_ldos.host.cpu import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.embedded.installed import PARTS, Installed, installed_here, installed_in
 from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal, read_goals
+from pytest_ldos.robot.stack.lines import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.problems import read_problems
 from pytest_ldos.robot.stack.protocol import (
     OURS,

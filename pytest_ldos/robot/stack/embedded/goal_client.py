@@ -1,6 +1,6 @@
 """The goal client: sends one goal at a time, marks its phases in the trace, and reports its end.
 
-Commands and events are JSON lines on standard input and output (`client_protocol`). A phase is marked when received.
+Commands and events are JSON lines on standard input and output (`stack.lines`). A phase is marked when received.
 
 Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:trial_end``.
 """
@@ -23,7 +23,6 @@ from pytest_ldos.robot.dds.emission import emit
 from pytest_ldos.robot.dds.endpoint import QosProfile
 from pytest_ldos.robot.dds.messages import Message, default
 from pytest_ldos.robot.dds.node import Context, Node, Subscription, run_node
-from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, PlantedFailure, ReadyEvent, parse_command
 from pytest_ldos.robot.stack.embedded.panda import (
     FAILURE_PARAMETER,
     GROUP,
@@ -37,7 +36,15 @@ from pytest_ldos.robot.stack.embedded.panda import (
     to_robot_state,
 )
 from pytest_ldos.robot.stack.goals import ErrorCode, Goal, PoseError
-from pytest_ldos.robot.stack.lines import Marks, write
+from pytest_ldos.robot.stack.lines import (
+    Marks,
+    MoveCommand,
+    MoveReport,
+    PlantedFailure,
+    ReadyEvent,
+    parse_command,
+    write,
+)
 
 FAILURES: Final = {
     PlantedFailure.PLANNER: ErrorCode.PLANNING_FAILED,

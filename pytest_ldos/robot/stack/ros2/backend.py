@@ -24,8 +24,8 @@ from pytest_ldos.host.kept import AnsweringChild, ChildFailed, KeptTree
 from pytest_ldos.host.processes import Child, ProcessGroup, last_words, quoted
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.stack.client_protocol import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
+from pytest_ldos.robot.stack.lines import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
 from pytest_ldos.robot.stack.ros2.installed import (
     PROGRAM,

@@ -17,8 +17,8 @@ from typing import Any, Final
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, Unavailable
 from pytest_ldos.base.files import writing
 from pytest_ldos.host.availability import find_ros_package, remedy_for_packages
-from pytest_ldos.robot.stack.client_protocol import MoveCommand
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, GoalBook, Pose, read_goals
+from pytest_ldos.robot.stack.lines import MoveCommand
 from pytest_ldos.robot.stack.problems import read_problems
 from pytest_ldos.robot.stack.protocol import CaseBook, Stimulus, read_cases, single_case
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER

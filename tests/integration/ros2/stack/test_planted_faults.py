@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.robot.stack.client_protocol import TrialTag, plant_failure
 from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.lines import TrialTag, plant_failure
 
 FAILURE_RATE = 0.7
 TRIALS = 3

@@ -13,7 +13,7 @@ from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.reasons import Distorted, OfBase
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Grounds, judge
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.artifacts import decode_trials, encode_trials
 from tests.builders.trials import noisy_set
 
 REASON = "system calls were counted"

@@ -14,10 +14,9 @@ from pytest_ldos.base.ros2 import BUILT_IN_PATHS, Phase
 from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, catalogue_of
-from pytest_ldos.measure.metrics.context import OutsideTrace
-from pytest_ldos.measure.metrics.declared import declare, in_traces
+from pytest_ldos.measure.metrics.declared import declare, in_traces, refuse_absent
 from pytest_ldos.measure.metrics.extract import extract_trial
-from pytest_ldos.measure.metrics.resources import refuse_absent
+from pytest_ldos.measure.metrics.model import OutsideTrace
 from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.trace.execution.model import MissingEvent, Plan, TrialSpan
 from tests.builders.models import changed, empty_model

@@ -10,9 +10,9 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, Phase
 from pytest_ldos.base.series import Moments
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
-from pytest_ldos.measure.metrics.context import OutsideTrace
 from pytest_ldos.measure.metrics.declared import in_traces, refuse_unknown_loops, since
 from pytest_ldos.measure.metrics.extract import extract_trial
+from pytest_ldos.measure.metrics.model import OutsideTrace
 from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.trace.execution.model import TrialSpan
 from tests.builders.models import empty_model

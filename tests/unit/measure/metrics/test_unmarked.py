@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.measure.metrics.context import find_unmarked
 from pytest_ldos.measure.metrics.extract import extract_metrics, extract_trial, find_trial
-from pytest_ldos.measure.metrics.model import FEEDBACK, FEEDBACK_AND_STATUS, STATUS, Interfaces
+from pytest_ldos.measure.metrics.model import FEEDBACK, FEEDBACK_AND_STATUS, STATUS, Interfaces, find_unmarked
 from pytest_ldos.trace.execution.goals import find_action_goals
 from tests.builders.ros2 import Recording
 

@@ -18,6 +18,8 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import PLANNED_DURATION, Measurement, Metric, published_clock
 from pytest_ldos.measure.trial.artifacts import (
     ScenarioFolder,
+    decode_trials,
+    encode_trials,
     enforce_disk_limit,
     is_worth_keeping,
     new_run_folder,
@@ -25,7 +27,6 @@ from pytest_ldos.measure.trial.artifacts import (
     read_trials,
     write_trials,
 )
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import OURS, Look, invalid_trials, missing_reasons, to_series
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import KeepTraces

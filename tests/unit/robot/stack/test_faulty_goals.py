@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from pytest_ldos.robot.stack.client_protocol import PlantedFailure, TrialTag, parse_command, plant_failure
 from pytest_ldos.robot.stack.goals import REACH
+from pytest_ldos.robot.stack.lines import PlantedFailure, TrialTag, parse_command, plant_failure
 from pytest_ldos.robot.stack.senders import to_command
 from pytest_ldos.scenario.model import StackSpec
 

@@ -7,16 +7,16 @@ import math
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.robot.stack.client_protocol import (
+from pytest_ldos.robot.stack.embedded.backend import EmbeddedStack
+from pytest_ldos.robot.stack.goals import HOME, REACH, ErrorCode, Goal, OutcomeClass, Pose, PoseError, classify
+from pytest_ldos.robot.stack.lines import (
     MoveCommand,
     MoveReport,
     ReadyEvent,
     TrialTag,
     parse_command,
+    parse_event,
 )
-from pytest_ldos.robot.stack.embedded.backend import EmbeddedStack
-from pytest_ldos.robot.stack.goals import HOME, REACH, ErrorCode, Goal, OutcomeClass, Pose, PoseError, classify
-from pytest_ldos.robot.stack.lines import parse_event
 
 
 @pytest.mark.parametrize(

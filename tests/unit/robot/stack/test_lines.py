@@ -8,8 +8,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.lines import TrialTag
 from pytest_ldos.robot.stack.protocol import Attempt, single_case
 from pytest_ldos.robot.stack.senders import Conversation, ProgramStimulus
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from pytest_ldos.base.ros2 import Phase
-from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag
 from pytest_ldos.robot.stack.goals import REACH
+from pytest_ldos.robot.stack.lines import MoveCommand, MoveReport, ReadyEvent, TrialTag
 
 SOURCES = Path(__file__).parents[4] / "ros_ws/src/ldos_goal_client/src"
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import Unavailable
-from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import REACH, ErrorCode
+from pytest_ldos.robot.stack.lines import TrialTag
 from pytest_ldos.show.export import perfetto as write
 from pytest_ldos.show.export.perfetto import nested_ends, write_perfetto
 from pytest_ldos.trace.ctf.read import read_trace

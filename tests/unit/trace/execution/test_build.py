@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from pytest_ldos.base.ros2 import Phase
-from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import REACH, ErrorCode
+from pytest_ldos.robot.stack.lines import TrialTag
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from tests.fakes.rig import EPOCH_NS, MS, PHASE, PID, SPEED, STEP, FakeRecorder, FakeStack, Motion

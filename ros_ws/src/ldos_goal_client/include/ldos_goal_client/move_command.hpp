@@ -73,7 +73,7 @@ private:
 };
 
 /// A command from one line of JSON with the keys of `MoveCommand` in
-/// pytest_ldos/robot/stack/client_protocol.py.
+/// pytest_ldos/robot/stack/lines.py.
 /// @throws BadCommand
 MoveCommand parse_command(const std::string & line);
 
