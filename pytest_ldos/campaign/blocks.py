@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
@@ -28,7 +28,7 @@ from pytest_ldos.robot.stack.protocol import StimulusCase
 from pytest_ldos.scenario.model import ScenarioSpec
 
 
-class BlockObserver(Observer, Protocol):
+class BlockObserver(Observer):
     def block(self, block: Block, version: Version) -> None:
         """The stack of a block is being started."""
 
@@ -36,18 +36,12 @@ class BlockObserver(Observer, Protocol):
         """The stack is still waiting for a condition."""
 
 
-class BlockNotes:
-    """Prints notes on what disturbs trials; a subclass of this `BlockObserver` adds its own progress."""
+class BlockNotes(BlockObserver):
+    """Prints notes on what disturbs trials; a subclass adds its own progress."""
 
     def note(self, text: str) -> None:
         """Prints a line that stays."""
         raise NotImplementedError
-
-    def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
-
-    def block(self, block: Block, version: Version) -> None: ...
-
-    def waiting(self, what: str) -> None: ...
 
     def surroundings(self, found: Interference) -> None:
         if text := describe_interference(found):
@@ -58,8 +52,6 @@ class BlockNotes:
 
     def reset_again(self, failure: str) -> None:
         self.note(f"{failure}; trying again")
-
-    def end(self) -> None: ...
 
 
 def reason_of(trial: Trial) -> str:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_ldos.campaign.blocks import Bench
+from pytest_ldos.campaign.blocks import Bench, BlockObserver
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import MayFailMore, Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
-from pytest_ldos.measure.trial.conduct import Unwatched
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.protocol import OURS, Installation
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -27,15 +26,13 @@ VERSIONS: Mapping[Role, Version] = {
 
 
 @dataclass
-class Watching(Unwatched):
+class Watching(BlockObserver):
     """Notes which blocks began."""
 
     blocks: list[Block] = field(default_factory=list)
 
     def block(self, block: Block, version: Version) -> None:
         self.blocks.append(block)
-
-    def waiting(self, what: str) -> None: ...
 
     @property
     def letters(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
@@ -59,8 +59,8 @@ TRIALS_PER_REPETITION: Final = 5  # number of requested trials per allowed repet
 Save = Callable[[TrialSet], None]  # writes the record of the trials so far to disk
 
 
-class Observer(Protocol):
-    """Callbacks for showing progress."""
+class Observer:
+    """Callbacks for showing progress, which do nothing unless overridden."""
 
     def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None:
         """Called before a scenario's trials, with their indices and the number of warm-up trials before them."""
@@ -84,24 +84,6 @@ class Observer(Protocol):
         """Called after the last trial."""
 
 
-class Unwatched:
-    """Observer that shows nothing."""
-
-    def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
-
-    def surroundings(self, found: Interference) -> None: ...
-
-    def warm_up(self, number: int) -> None: ...
-
-    def trial(self, trial: MotionTrial) -> None: ...
-
-    def repeat(self, trial: MotionTrial) -> None: ...
-
-    def reset_again(self, failure: str) -> None: ...
-
-    def end(self) -> None: ...
-
-
 class _StackIsGone(Exception):
     """The stack has died; no further goal can be sent."""
 
@@ -123,7 +105,7 @@ class Procedure:
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
     disturb: Disturb = undisturbed
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
-    observer: Observer = field(default_factory=Unwatched)
+    observer: Observer = field(default_factory=Observer)
     watch: Watch | None = None
     clock: PhaseClock = field(default_factory=PhaseClock)
     is_under_test: bool = True
@@ -149,7 +131,7 @@ def conduct(
         ConfigurationError: a user-defined metric has a name that is taken, or the stack lacks a process of a metric.
     """
     catalogue = catalogue_of(own, declared, built_in=built_in_of(spec.stack))
-    procedure = Procedure(goals=goals, catalogue=catalogue, disturb=disturb, observer=observer or Unwatched())
+    procedure = Procedure(goals=goals, catalogue=catalogue, disturb=disturb, observer=observer or Observer())
     save = partial(write_trials, rig.folder)
     record = new_record(rig, spec, catalogue)
     return add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)

@@ -58,10 +58,8 @@ class Stimulus(Protocol):
         pids: processes that it started for its trials, in addition to its own.
     """
 
-    not_reset: ClassVar[str]
-
-    @property
-    def pids(self) -> Collection[int]: ...
+    not_reset: ClassVar[str] = "nothing is reset"
+    pids: Collection[int] = ()
 
     @property
     def takes_seeds(self) -> bool:
@@ -75,12 +73,15 @@ class Stimulus(Protocol):
 
     def repeat(self, case: StimulusCase, attempt: Attempt, outcome: MotionOutcome) -> None:
         """Repeats the cheap part of a trial for a better estimate; does nothing for most stimuli."""
+        return
 
     def warm_up_in_place(self, case: StimulusCase, attempt: Attempt) -> MotionOutcome | None:
         """Warms up the stack without a run; ``None`` if that takes a run followed by a reset."""
+        return None
 
     def reset(self, attempt: Attempt) -> MotionOutcome | None:
         """Resets the stack to the start state of trials; ``None`` if there is nothing to reset."""
+        return None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from pytest_ldos.robot.stack.lines import (
     died,
     parse_event,
 )
-from pytest_ldos.robot.stack.protocol import Attempt, CaseBook, MessageCase, StimulusCase, single_case
+from pytest_ldos.robot.stack.protocol import Attempt, CaseBook, MessageCase, Stimulus, StimulusCase, single_case
 from pytest_ldos.scenario.model import StackSpec
 
 ANSWER_GRACE_S: Final = 5.0  # time beyond a goal's own limit for its client to report that the limit was exceeded
@@ -163,8 +163,7 @@ class Arm(Protocol):
         """
 
 
-class ArmStimulus:
-    pids: ClassVar[tuple[int, ...]] = ()
+class ArmStimulus(Stimulus):
     not_reset: ClassVar = "the arm could not return home"
 
     def __init__(self, arm: Arm) -> None:
@@ -229,7 +228,7 @@ class ArmStimulus:
 _NEEDED: Final = frozenset({Phase.GOAL_SENT, Phase.RESULT})
 
 
-class ProgramStimulus:
+class ProgramStimulus(Stimulus):
     """See `Stimulus`; `why` returns why the stack or the program cannot continue, empty while both run."""
 
     not_reset: ClassVar = "the stack could not be brought back to where trials begin"
@@ -260,12 +259,6 @@ class ProgramStimulus:
             return replace(outcome, message=f"{outcome.message} (during {case.name!r})")
         return outcome
 
-    def repeat(self, case: StimulusCase, attempt: Attempt, outcome: MotionOutcome) -> None:
-        """Does nothing: no part of such a trial is known to be cheap."""
-
-    def warm_up_in_place(self, case: StimulusCase, attempt: Attempt) -> None:
-        """Nothing: only a run warms it up."""
-
     def reset(self, attempt: Attempt) -> MotionOutcome | None:
         if not self._conversation.resets:
             return None
@@ -289,11 +282,9 @@ class ProgramStimulus:
         )
 
 
-class WindowStimulus:
+class WindowStimulus(Stimulus):
     """See `Stimulus`; `why` returns why the stack has ended, and is empty while it runs."""
 
-    pids: ClassVar[tuple[int, ...]] = ()
-    not_reset: ClassVar = "nothing is reset"
     takes_seeds: ClassVar = False
 
     def __init__(self, seconds: float, why: Callable[[], str]) -> None:
@@ -315,12 +306,3 @@ class WindowStimulus:
             outcome=OutcomeClass.SUCCESS,
             stamps_ns={Phase.GOAL_SENT: begin_ns, Phase.RESULT: time.monotonic_ns()},
         )
-
-    def repeat(self, case: StimulusCase, attempt: Attempt, outcome: MotionOutcome) -> None:
-        """Does nothing: a window has no cheap part."""
-
-    def warm_up_in_place(self, case: StimulusCase, attempt: Attempt) -> None:
-        """Nothing: only a run warms it up."""
-
-    def reset(self, attempt: Attempt) -> None:
-        """Does nothing: there is nothing to reset."""

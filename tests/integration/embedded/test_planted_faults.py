@@ -13,7 +13,7 @@ import pytest
 from pytest_ldos import api
 from pytest_ldos.host.cpu import THIEF
 from pytest_ldos.measure.metrics.catalogue import load_metrics
-from pytest_ldos.measure.trial.conduct import Unwatched
+from pytest_ldos.measure.trial.conduct import Observer
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import PlantedFailure, TrialTag, plant_failure
 
@@ -98,7 +98,7 @@ def test_user_metric_shows_a_slow_path(faulty):
     assert all(TRANSPORT_DELAY_MS < value < TRANSPORT_DELAY_MS + 30 for value in values(faulty, "state_age_p99"))
 
 
-class ThiefWatch(Unwatched):
+class ThiefWatch(Observer):
     """Share of a CPU that each thief took from the first goal to the end of the first trial."""
 
     def __init__(self) -> None:

@@ -16,8 +16,8 @@ from pytest_ldos.host.process_resources import TaskExits
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.conduct import (
+    Observer,
     Procedure,
-    Unwatched,
     add_trials,
     conduct,
     content_of,
@@ -131,7 +131,7 @@ def test_measurements_come_from_the_trace(folder):
 def test_the_record_is_on_disk_after_each_trial(folder):
     seen = []
 
-    class Looking(Unwatched):
+    class Looking(Observer):
         def trial(self, trial):
             seen.append(len(read_trials(folder.path).trials))
 
@@ -227,7 +227,7 @@ def test_two_calls_on_one_stack_measure_their_own_trials(folder):
 def test_loads_begin_when_the_stack_is_warm(folder):
     order = []
 
-    class Watching(Unwatched):
+    class Watching(Observer):
         def warm_up(self, number):
             order.append(f"warm-up {number}")
 
@@ -247,7 +247,7 @@ def test_loads_begin_when_the_stack_is_warm(folder):
 def test_interference_is_recorded_per_trial_and_before_the_first(folder):
     order = []
 
-    class Watching(Unwatched):
+    class Watching(Observer):
         def surroundings(self, found):
             order.append(found.seconds > 0)
 
@@ -292,7 +292,7 @@ def interfered(monkeypatch):
 def test_trials_with_heavy_interference_are_repeated_and_kept(folder, interfered):
     again = []
 
-    class Watching(Unwatched):
+    class Watching(Observer):
         def repeat(self, trial):
             again.append(trial.index)
 
@@ -324,7 +324,7 @@ NOT_HOME = "the arm could not return home (timed_out: it stood still)"
 def brought_back(folder, *ways_home):
     again = []
 
-    class Watching(Unwatched):
+    class Watching(Observer):
         def reset_again(self, failure):
             again.append(failure)
 
