@@ -34,7 +34,7 @@ from pytest_ldos.measure.metrics.model import (
     SIMULATOR_PROBE,
     STATUS,
 )
-from pytest_ldos.measure.trial.measure import measure_trials
+from pytest_ldos.measure.trial.rig import measure_trials
 from pytest_ldos.robot.stack.goals import ErrorCode
 from pytest_ldos.robot.stack.lines import MoveReport, parse_event
 from pytest_ldos.scenario.model import StackSpec

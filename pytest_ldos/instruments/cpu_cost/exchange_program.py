@@ -20,8 +20,7 @@ from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.kept import answer_lines, given_settings
 from pytest_ldos.instruments.cpu_cost.ladder import Rung
 from pytest_ldos.robot.dds.domain import loopback_config
-from pytest_ldos.robot.dds.endpoint import DEFAULT, Reader, Writer, dds_topic, wall_clock_ns
-from pytest_ldos.robot.dds.messages import Message, default, encode
+from pytest_ldos.robot.dds.endpoint import DEFAULT, Message, Reader, Writer, dds_topic, default, encode, wall_clock_ns
 from pytest_ldos.robot.dds.node import Context, Node, Publisher, Timer
 
 _TYPE: Final = "std_msgs/msg/String"

@@ -17,7 +17,7 @@ from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.kept import answer_lines, given_settings
 from pytest_ldos.host.processes import comes_true
 from pytest_ldos.robot.dds.emission import time_tracepoints
-from pytest_ldos.robot.dds.messages import Message, default, encode
+from pytest_ldos.robot.dds.endpoint import Message, default, encode
 from pytest_ldos.robot.dds.node import Context, Node
 
 _TYPE: Final = "std_msgs/msg/String"

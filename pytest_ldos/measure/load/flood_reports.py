@@ -24,7 +24,7 @@ from pytest_ldos.robot.stack.messages import find_type
 from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
 
 if TYPE_CHECKING:
-    from pytest_ldos.robot.dds.messages import Message
+    from pytest_ldos.robot.dds.endpoint import Message
 
 LONGEST_S: Final = 1800.0  # time limit of a load's processes, in case their owner disappears
 _BITS: Final = 5
@@ -210,7 +210,7 @@ def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
 
     if ros_type == _TRANSFORMS:
         return lambda message: ns(message.transforms[0].header.stamp) if message.transforms else None
-    from pytest_ldos.robot.dds.messages import fields_of  # noqa: PLC0415 - its library comes with the extra `embedded`
+    from pytest_ldos.robot.dds.endpoint import fields_of  # noqa: PLC0415 - its library comes with the extra `embedded`
 
     try:
         fields = fields_of(ros_type)

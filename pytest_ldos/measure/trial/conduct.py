@@ -24,9 +24,8 @@ from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, OwnMetric, built_in_of, catalogue_of
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
-from pytest_ldos.measure.trial.measure import OutsideMeter, measure_trials
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
-from pytest_ldos.measure.trial.rig import PhaseClock, Rig, RunPhase, Watch
+from pytest_ldos.measure.trial.rig import OutsideMeter, PhaseClock, Rig, RunPhase, Watch, measure_trials
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import MotionOutcome, TrialTag

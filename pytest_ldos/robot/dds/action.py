@@ -24,14 +24,17 @@ from pytest_ldos.robot.dds.endpoint import (
     ACTION_STATUS,
     DEFAULT,
     STATUS,
+    Message,
     Reader,
     ReaderWaitable,
     Writer,
     dds_reply_topic,
     dds_request_topic,
+    decode,
+    default,
+    encode,
     wall_clock_ns,
 )
-from pytest_ldos.robot.dds.messages import Message, decode, default, encode
 from pytest_ldos.robot.dds.node import Node, Publisher, Subscription, register_callback
 
 _MATCH_WAIT_S: Final = 0.1

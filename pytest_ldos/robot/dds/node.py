@@ -26,8 +26,19 @@ from cyclonedds.internal import dds_infinity
 
 from pytest_ldos.robot.dds.domain import loopback_config
 from pytest_ldos.robot.dds.emission import emit, new_handle
-from pytest_ldos.robot.dds.endpoint import DEFAULT, QosProfile, Reader, ReaderWaitable, Writer, dds_topic, wall_clock_ns
-from pytest_ldos.robot.dds.messages import Message, decode, encode, type_hash
+from pytest_ldos.robot.dds.endpoint import (
+    DEFAULT,
+    Message,
+    QosProfile,
+    Reader,
+    ReaderWaitable,
+    Writer,
+    dds_topic,
+    decode,
+    encode,
+    type_hash,
+    wall_clock_ns,
+)
 
 _FOREVER: Final = -1
 

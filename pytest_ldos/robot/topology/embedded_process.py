@@ -26,8 +26,7 @@ import numpy as np
 
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.robot.dds.action import Client, Replier, Service
-from pytest_ldos.robot.dds.endpoint import QosProfile, WriteTimedOut
-from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.endpoint import Message, QosProfile, WriteTimedOut, default
 from pytest_ldos.robot.dds.node import Context, Node, Publisher, Subscription, run_node
 from pytest_ldos.robot.topology.conversation import Sample, SampleFile
 

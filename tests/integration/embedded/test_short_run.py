@@ -10,7 +10,7 @@ import pytest
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import EXECUTING_DELAY, LATENCY, PLANNING_DELAY
-from pytest_ldos.measure.trial.measure import RECEPTION
+from pytest_ldos.measure.trial.rig import RECEPTION
 from pytest_ldos.robot.stack.goals import REACHED_POSITION_M, REACHED_ROTATION_RAD
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.build import build_execution

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.action import ActionClient, GoalStatus, ParameterClient
-from pytest_ldos.robot.dds.messages import Message, default, is_known, type_names
+from pytest_ldos.robot.dds.endpoint import Message, default, is_known, type_names
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve

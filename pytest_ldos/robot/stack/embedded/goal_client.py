@@ -20,8 +20,7 @@ from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_MS, seconds_to_ns
 from pytest_ldos.robot.dds.action import ActionClient, ParameterClient
 from pytest_ldos.robot.dds.emission import emit
-from pytest_ldos.robot.dds.endpoint import QosProfile
-from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.endpoint import Message, QosProfile, default
 from pytest_ldos.robot.dds.node import Context, Node, Subscription, run_node
 from pytest_ldos.robot.stack.embedded.panda import (
     FAILURE_PARAMETER,

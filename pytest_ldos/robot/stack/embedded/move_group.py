@@ -28,7 +28,7 @@ from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.host.cpu import time_fixed_work
 from pytest_ldos.robot.dds.action import ActionClient, ActionServer, GoalStatus, IntegerParameters, ServerGoal
 from pytest_ldos.robot.dds.emission import emit
-from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.endpoint import Message, default
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.embedded.panda import (
     CONTROLLER_ACTION,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mujoco import minimize
 
 from pytest_ldos.base.text import NS_PER_S, seconds_to_ns
-from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.endpoint import Message, default
 from pytest_ldos.robot.stack.goals import ErrorCode, Goal, Pose, PoseError
 
 Joints = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.action import ActionClient, GoalStatus, ParameterClient
-from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.endpoint import Message, default
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.embedded.action_caller import LAYER, await_servers, serve_node
 from pytest_ldos.robot.stack.embedded.panda import (

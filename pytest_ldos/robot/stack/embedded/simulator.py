@@ -22,8 +22,7 @@ from scipy.interpolate import BPoly
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.robot.dds.action import ActionServer, GoalStatus, ServerGoal
 from pytest_ldos.robot.dds.emission import emit
-from pytest_ldos.robot.dds.endpoint import CLOCK
-from pytest_ldos.robot.dds.messages import default
+from pytest_ldos.robot.dds.endpoint import CLOCK, default
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.embedded.panda import (
     CONTROLLER_ACTION,

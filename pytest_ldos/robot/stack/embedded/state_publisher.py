@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from pytest_ldos.base.text import NS_PER_MS
-from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.endpoint import Message, default
 from pytest_ldos.robot.dds.node import Context, Node, run_node
 from pytest_ldos.robot.stack.embedded.panda import BASE_LINK, duration_ns, load_panda
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pytest_ldos.robot.dds.messages import fields_of
+from pytest_ldos.robot.dds.endpoint import fields_of
 from pytest_ldos.robot.topology import embedded_process
 from pytest_ldos.robot.topology.conversation import COLUMNS, RECORD_BYTES, encode_plan
 from pytest_ldos.robot.topology.embedded_process import MESSAGE, SERVICE, own_resources

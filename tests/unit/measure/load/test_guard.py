@@ -23,7 +23,7 @@ from pytest_ldos.measure.load.dds_flood import RunningFlood, run_dds_flood
 from pytest_ldos.measure.load.guard import RunningGuard, guard_program, publishers_of, run_guard
 from pytest_ldos.measure.load.protocol import LoadSite, apply_loads, load_available, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.dds.messages import default
+from pytest_ldos.robot.dds.endpoint import default
 from pytest_ldos.robot.dds.node import Context, Node
 from pytest_ldos.scenario.loads import DdsFloodSpec, GuardedTopic, GuardSpec
 from pytest_ldos.scenario.model import StackSpec

@@ -17,7 +17,7 @@ from pytest_ldos.measure.load.flood_reports import Guarded, Sent, stamp_reader
 from pytest_ldos.measure.load.guard import GuardHistory, GuardProof, build_proof
 from pytest_ldos.measure.load.guard_node import REFERENCE_NS, PathLateness, ThrottleLaw
 from pytest_ldos.measure.load.protocol import NOT_READ
-from pytest_ldos.robot.dds.messages import default
+from pytest_ldos.robot.dds.endpoint import default
 from pytest_ldos.scenario.loads import DdsFloodSpec, GuardedTopic, GuardSpec
 
 CASES = json.loads(Path(__file__).with_name("law_table.json").read_text("utf-8"))

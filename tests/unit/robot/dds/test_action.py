@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from pytest_ldos.robot.dds.action import ActionClient, ActionServer, GoalStatus
-from pytest_ldos.robot.dds.messages import default
+from pytest_ldos.robot.dds.endpoint import default
 from pytest_ldos.robot.dds.node import Node
 from tests.builders.stressors import wait_until
 from tests.unit.robot.dds.test_node import TIMEOUT_S

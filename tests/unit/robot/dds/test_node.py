@@ -10,8 +10,7 @@ import pytest
 
 from pytest_ldos.robot.dds.action import IntegerParameters, ParameterClient, ParameterService, ParameterType
 from pytest_ldos.robot.dds.domain import claim_domain, ports_of
-from pytest_ldos.robot.dds.endpoint import CLOCK
-from pytest_ldos.robot.dds.messages import default
+from pytest_ldos.robot.dds.endpoint import CLOCK, default
 from pytest_ldos.robot.dds.node import Context, Node, next_tick
 from tests.builders.stressors import wait_until
 

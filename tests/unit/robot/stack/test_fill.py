@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.robot.dds.messages import decode, default, encode, is_known, type_names
+from pytest_ldos.robot.dds.endpoint import decode, default, encode, is_known, type_names
 from pytest_ldos.robot.stack.messages import MessageLayer, fill
 
 LAYER = MessageLayer(default, type_names)

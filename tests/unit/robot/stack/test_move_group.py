@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pytest_ldos.robot.dds.messages import default
+from pytest_ldos.robot.dds.endpoint import default
 from pytest_ldos.robot.stack.embedded import move_group
 from pytest_ldos.robot.stack.embedded.move_group import Execution, Planner
 from pytest_ldos.robot.stack.embedded.panda import (
