@@ -174,13 +174,9 @@ def measure_alone(
         record = session.records[Role.HEAD]
         if len(record.trials) >= most or session.is_over or not base.decide(record).more_trials_because:
             return record
-        session.run([_next_block(record, size or usual_size_alone(most))])
+        trials = range(len(record.trials), min(len(record.trials) + (size or usual_size_alone(most)), most))
+        session.run([Block(record.trials[-1].block + 1, Role.HEAD, trials)])
         record = session.records[Role.HEAD]
-
-
-def _next_block(record: TrialSet, size: int) -> Block:
-    made = len(record.trials)
-    return Block(record.trials[-1].block + 1, Role.HEAD, range(made, min(made + size, record.spec.max_trials)))
 
 
 Decide = Callable[[TrialSet, TrialSet], GateResult]

@@ -56,7 +56,10 @@ def measuring_lock(
                 )
             if on_waiting is not None:
                 on_waiting(_describe_holder())
-            _await_end(name, left_s)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting, contextlib.suppress(OSError):
+                waiting.connect(name)
+                waiting.settimeout(None if math.isinf(left_s) else left_s)
+                waiting.recv(1)  # until the holder's end closes the connection
         holder.listen()
         yield sign.show
 
@@ -101,14 +104,6 @@ def _bind(holder: socket.socket, name: str) -> bool:
             f"{LOCK_VARIABLE} cannot name a lock: {error}", remedy="choose a name of fewer than a hundred letters"
         ) from None
     return True
-
-
-def _await_end(name: str, limit_s: float) -> None:
-    """Waits until the holder's end closes a connection to its socket."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting, contextlib.suppress(OSError):
-        waiting.connect(name)
-        waiting.settimeout(None if math.isinf(limit_s) else limit_s)
-        waiting.recv(1)
 
 
 def find_holder() -> int | None:

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from pytest_ldos.measure.trial.rig import PhaseClock
 
 
-def _meter() -> InterferenceMeter:
-    from pytest_ldos.host.interference import InterferenceMeter
-
-    return InterferenceMeter()
-
-
-def _clock() -> PhaseClock:
-    from pytest_ldos.measure.trial.rig import PhaseClock
-
-    return PhaseClock()
-
-
 @dataclass
 class ScenarioRun:
     """The run of a scenario test; the next report shows its `notes`, every report its `version_notes`.
@@ -77,10 +65,16 @@ class ScenarioRun:
     judged: list[tuple[TrialSet, GateResult]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     version_notes: tuple[str, ...] = ()
-    clock: PhaseClock = field(default_factory=_clock)
-    surroundings: InterferenceMeter = field(default_factory=_meter)
+    clock: PhaseClock = field(init=False)
+    surroundings: InterferenceMeter = field(init=False)
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0
+
+    def __post_init__(self) -> None:
+        from pytest_ldos.host.interference import InterferenceMeter
+        from pytest_ldos.measure.trial.rig import PhaseClock
+
+        self.clock, self.surroundings = PhaseClock(), InterferenceMeter()
 
     def begin_trials(self) -> None:
         """Makes a folder for new trials, if the present one has some."""

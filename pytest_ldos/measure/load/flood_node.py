@@ -199,7 +199,8 @@ class Flood:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._is_met():
+        publishers = self._publishers if self._awaits_readers else ()
+        while not (self._may_begin() and all(publisher.matched() for publisher in publishers)):
             if self._stopping.wait(_MATCH_POLL_S):
                 return
         gc.collect()
@@ -228,10 +229,6 @@ class Flood:
                 self._send(self._schedule.publisher_of(slot), now_ns, due_ns)
                 slot += 1
         self._report(time.monotonic_ns(), is_final=True)
-
-    def _is_met(self) -> bool:
-        has_readers = not self._awaits_readers or all(publisher.matched() for publisher in self._publishers)
-        return self._may_begin() and has_readers
 
     def _allowed_by(self, now_ns: int) -> int:
         return self._schedule.due_by(self._time.passed_by(now_ns))

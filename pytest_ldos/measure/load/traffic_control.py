@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import LoadFailed, Unavailable
 from pytest_ldos.base.text import one_line
-from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.availability import Availability, run_program
 from pytest_ldos.host.counters import has_capability
 from pytest_ldos.scenario.loads import NetworkImpairmentSpec
 
@@ -186,15 +186,7 @@ def _run_tc(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 def _run(command: Sequence[str], *, text: str = "") -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(
-            command,
-            input=text,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        return run_program(command, given=text, timeout_s=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise LoadFailed(f"{command[0]} did not end within {_TIMEOUT_S:.0f} s") from None
 

@@ -170,27 +170,14 @@ def _to_trials(document: dict[str, Any]) -> TrialSet:
     trials: TrialSet = _reader(kind).read(TrialSet, document | {"trial_kind": kind}, "the record")
     json.dumps(trials.loads, allow_nan=False)  # refuses values that cannot be encoded
     require_undamaged(trials)
-    _refuse_no_moment(trials.started_at)
-    _refuse_ways_out(trials.scenario, trials.stack_kind)
-    return trials
-
-
-def _refuse_ways_out(*names: str) -> None:
-    """Refuses names with path components: files are named after them."""
-    for name in names:
+    try:
+        datetime.fromisoformat(trials.started_at).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"it began at no moment: {trials.started_at!r}") from None
+    for name in (trials.scenario, trials.stack_kind):  # files are named after them
         if name.startswith((".", "/")) or ".." in name.split("/") or "\0" in name:
             raise ValueError(f"{name!r} cannot name a file")
-
-
-def _refuse_no_moment(text: str) -> None:
-    try:
-        datetime.fromisoformat(text).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"it began at no moment: {text!r}") from None
-
-
-def _to_loads(values: Any, what: str) -> tuple[LoadSpec, ...]:
-    return tuple(parse_loads(values, what).values())
+    return trials
 
 
 def _to_measurement(values: Mapping[str, Any], what: str) -> Measurement:
@@ -204,7 +191,9 @@ def _to_measurement(values: Mapping[str, Any], what: str) -> Measurement:
 
 @cache
 def _reader(kind: TrialKind) -> PlainReader:
-    reader = PlainReader({tuple[LoadSpec, ...]: _to_loads, Measurement: _to_measurement})
+    reader = PlainReader(
+        {tuple[LoadSpec, ...]: lambda *given: tuple(parse_loads(*given).values()), Measurement: _to_measurement}
+    )
     reader.by_type[Trial] = reader.reader_of(_KINDS[kind])
     return reader
 

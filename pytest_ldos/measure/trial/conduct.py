@@ -273,21 +273,12 @@ class _Session:
             meter = InterferenceMeter()
             outcome = self.stimulus.run(goal, attempt)
         trial = MotionTrial(
+            **vars(outcome),
             index=index,
             goal=goal.name,
-            goal_id=outcome.goal_id,
             seed=attempt.seed,
             block=self.block,
-            outcome=outcome.outcome,
-            error_code=outcome.error_code,
-            message=outcome.message,
-            stamps_ns=dict(outcome.stamps_ns),
-            plan_duration_ns=outcome.plan_duration_ns,
-            plan_points=outcome.plan_points,
-            position_error_m=outcome.position_error_m,
-            rotation_error_rad=outcome.rotation_error_rad,
             interference=meter.measure(),
-            numbers=dict(outcome.numbers),
             content=content_of(goal),
         )
         self.own_pids |= meter.own_pids

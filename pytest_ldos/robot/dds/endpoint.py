@@ -94,12 +94,8 @@ def _default_value(description: Any) -> Any:
     (element_node, element), count = detail
     length = count if node == Nodetype.ARRAY else 0
     if element_node == Nodetype.BASE and element[0] not in ("string", "wstring"):
-        return np.zeros(length, dtype=_dtype(element[0]))
+        return np.zeros(length, dtype="uint8" if element[0] in _OCTETS else element[0])
     return [_default_value((element_node, element)) for _ in range(length)]
-
-
-def _dtype(base: str) -> np.dtype[Any]:
-    return np.dtype("uint8" if base in _OCTETS else base)
 
 
 @cache

@@ -212,7 +212,10 @@ class EmbeddedBackend(NodesBackend):
         if driver.EMBEDDED:
             if isinstance(driver, PlanSpec):
                 book = read_problems(driver)
-                given: dict[str, Any] = {"file": self._write_messages(book)}
+                file = self._logs / "stimulus.json"  # messages are too long for an argument
+                with writing(file):
+                    file.write_text(json.dumps(book.all_messages, default=str), "utf-8")
+                given: dict[str, Any] = {"file": str(file)}
             else:
                 book = read_cases(Path(spec.goals))
                 given = {"messages": book.all_messages, "reset": book.reset}
@@ -222,13 +225,6 @@ class EmbeddedBackend(NodesBackend):
             f'stimulus = "{spec.stimulus}" needs nodes of ROS 2, and this is the embedded stack',
             remedy="source ROS 2 and name your launch file in [tool.ldos.stack], or take another stimulus",
         )
-
-    def _write_messages(self, book: CaseBook) -> str:
-        """Writes messages, which are too long for an argument, to a file; returns its name."""
-        file = self._logs / "stimulus.json"
-        with writing(file):
-            file.write_text(json.dumps(book.all_messages, default=str), "utf-8")
-        return str(file)
 
     def _converse(self, program: Child, book: CaseBook, timeout_s: float, stack: EmbeddedStack) -> Stimulus:
         conversation = Conversation(program, self._group.describe_ended)
