@@ -6,6 +6,7 @@ import re
 from dataclasses import asdict, fields
 from pathlib import Path
 
+import pytest_ldos
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.stack.goals import REACH
 from pytest_ldos.robot.stack.lines import MoveCommand, MoveReport, ReadyEvent, TrialTag
@@ -45,3 +46,11 @@ def test_reports():
 
 def test_phases():
     assert re.findall(r'return "(\w+)";', text_of("phase.cpp")) == [str(phase) for phase in Phase]
+
+
+def test_seeds_have_the_same_mark_wherever_they_are_written_and_read():
+    package = Path(pytest_ldos.__file__).parent
+    writers = (package / "robot/stack/ros2/planning.py", SOURCES / "move_request.cpp")
+    reader = SOURCES.parents[1] / "ldos_planner/src/seed.cpp"
+    marks = [re.findall(r'"(#\w+=)', file.read_text("utf-8")) for file in (*writers, reader)]
+    assert marks == [["#ldos_seed="]] * 3
