@@ -13,6 +13,7 @@ from typing import Final, cast
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, LoadFailed, RecordingFailed, TraceUnreadable
 from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelScale, Spacing
 from pytest_ldos.campaign.breaking_result import BreakingPlan, BreakingResult, conclude
+from pytest_ldos.campaign.cells import assign, canonical, known_addresses
 from pytest_ldos.campaign.starts import (
     CampaignObserver,
     Store,
@@ -28,7 +29,6 @@ from pytest_ldos.campaign.starts import (
     with_lost_motion,
 )
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.scenario.addresses import assign, canonical, known_addresses
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec
 

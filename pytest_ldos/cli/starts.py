@@ -16,7 +16,7 @@ from pytest_ldos.base.files import write_atomically
 from pytest_ldos.base.text import describe_duration
 from pytest_ldos.campaign.calibrate import CalibrationResult, Proof
 from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
-from pytest_ldos.campaign.cells import Axis, Grid, show_value
+from pytest_ldos.campaign.cells import Axis, Grid, known_addresses, show_value
 from pytest_ldos.campaign.detection import DRAWS, is_trustworthy
 from pytest_ldos.campaign.estimate import Amount
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
@@ -61,7 +61,6 @@ from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.robot.stack.problems import ALL, read_problems
-from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import OWN_NAME
 from pytest_ldos.scenario.words import StimulusKind

@@ -20,6 +20,7 @@ from docs.generate.verdicts import MEANINGS
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.ros2 import FIELDS, KERNEL_FIELDS, LinkSpec, Marker, PathSpec
+from pytest_ldos.campaign.cells import known_addresses
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.judge.baseline.history import SCHEMA as HISTORY_COLUMNS
 from pytest_ldos.judge.baseline.key import Calibration
@@ -31,7 +32,6 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.plugin import hooks
 from pytest_ldos.plugin.options import add_options, describe_marks
-from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec

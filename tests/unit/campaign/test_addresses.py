@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.scenario.addresses import assign, canonical, known_addresses, value_at
+from pytest_ldos.campaign.cells import assign, canonical, known_addresses, value_at
 from pytest_ldos.scenario.fields import in_unit_of
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, Reliability, SchedulerGroup
 from pytest_ldos.scenario.model import ScenarioSpec

@@ -8,9 +8,8 @@ from itertools import pairwise
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.cells import LARGEST_GRID, Axis, at_cell, running_order, show_value, unlike
+from pytest_ldos.campaign.cells import LARGEST_GRID, Axis, at_cell, running_order, show_value, unlike, value_at
 from pytest_ldos.measure.trial.artifacts import new_scenario_folder
-from pytest_ldos.scenario.addresses import value_at
 from pytest_ldos.scenario.loads import CpuLimitSpec, DdsFloodSpec
 from tests.builders.sweeps import grid
 

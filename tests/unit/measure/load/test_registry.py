@@ -14,6 +14,7 @@ import pytest
 from docs.generate.loads import loads_page
 from pytest_ldos import api
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.campaign.cells import assign, known_addresses
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load.protocol import (
     IMPLEMENTATIONS,
@@ -26,7 +27,6 @@ from pytest_ldos.measure.load.protocol import (
 )
 from pytest_ldos.plugin import hooks
 from pytest_ldos.scenario import words
-from pytest_ldos.scenario.addresses import assign, known_addresses
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.settings import parse_table
