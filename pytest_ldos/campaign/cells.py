@@ -14,6 +14,7 @@ import itertools
 import math
 import random
 import re
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -369,10 +370,7 @@ def running_order(grid: Grid, starts: int) -> list[tuple[str, int]]:
 
 def _correlation(values: Sequence[int]) -> float:
     """Correlation of values with their position in the sequence; 0 if all are equal."""
-    middle, mean = (len(values) - 1) / 2, sum(values) / len(values)
-    pairs = [(moment - middle, value - mean) for moment, value in enumerate(values)]
-    spread = math.sqrt(sum(moment**2 for moment, _ in pairs) * sum(value**2 for _, value in pairs))
-    return sum(moment * value for moment, value in pairs) / spread if spread else 0.0
+    return statistics.correlation(range(len(values)), values) if len(set(values)) > 1 else 0.0
 
 
 def show_value(value: Value) -> str:

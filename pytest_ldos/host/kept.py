@@ -40,10 +40,6 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 _POLL_S: Final = 0.02
 
 
-def marked_pids(mark: str) -> list[int]:
-    return pids_with({MARK_VARIABLE: mark})
-
-
 class _Keeper:
     def __init__(self, mark: str, patience_s: float, command: list[str]) -> None:
         self._mark = mark
@@ -87,7 +83,7 @@ class _Keeper:
 
     def _running(self) -> set[int]:
         self._reap()
-        found = set(marked_pids(self._mark))
+        found = set(pids_with({MARK_VARIABLE: self._mark}))
         for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
                 if process.status() != psutil.STATUS_ZOMBIE:
@@ -159,7 +155,7 @@ class KeptTree:
         self.child = Child(name, process, log)
 
     def pids(self) -> list[int]:
-        return marked_pids(self._mark)
+        return pids_with({MARK_VARIABLE: self._mark})
 
     def stop(self) -> None:
         """Ends all processes. May be called repeatedly. Raises `RuntimeError` if one survived even SIGKILL."""

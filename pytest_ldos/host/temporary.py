@@ -140,10 +140,6 @@ UndoAction = RunCommand | RemoveCgroup | WriteSetting | RemoveTree | EndProcesse
 _ACTIONS: Final = {each.__name__: each for each in (RunCommand, RemoveCgroup, WriteSetting, RemoveTree, EndProcesses)}
 
 
-def action_to_dict(action: UndoAction) -> dict[str, Any]:
-    return {"action": type(action).__name__, **asdict(action)}
-
-
 def undo_all(actions: list[UndoAction]) -> list[str]:
     """Executes all actions, the last registered first; returns the failures."""
     failures = []
@@ -249,7 +245,7 @@ class Undo:
 
     def register(self, action: UndoAction) -> None:
         """Registers an action, which is now executed in any case; raises `MendFailed` if the process has ended."""
-        if self._ask(action_to_dict(action)) != REGISTERED:
+        if self._ask({"action": type(action).__name__, **asdict(action)}) != REGISTERED:
             raise MendFailed(
                 "the process that undoes what is changed on this machine has ended",
                 remedy="nothing was changed; run it again, and look at what ends processes here",

@@ -96,9 +96,6 @@ class ScenarioRun:
         """The folder of trials; the last folder for trials made elsewhere."""
         return next((folder for each, folder in self.places if each is trials), self.folder)
 
-    def interleaved_with(self, trials: TrialSet) -> Interleaved | None:
-        return next((each for each in self.interleaved if each.head.session == trials.session), None)
-
     def series_of(self, trials: TrialSet) -> Mapping[str, Series]:
         """The judged series by metric; extracted if the trials were not judged."""
         from pytest_ldos.measure.trial.record import all_series

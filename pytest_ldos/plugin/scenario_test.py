@@ -87,7 +87,7 @@ def why_not_confirmed(settings: Settings, trials: TrialSet, base: TrialSet) -> s
 
 def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet) -> tuple[GateResult, Section]:
     """Judges trials; saves the grounds, and the run as a known one or as the baseline."""
-    interleaved = run.interleaved_with(trials)
+    interleaved = next((each for each in run.interleaved if each.head.session == trials.session), None)
     grounds = grounds_for(settings, ledger, run, trials, None if interleaved is None else interleaved.base)
     judged = judge(trials, grounds)
     facts = [describe_turns(interleaved)] if interleaved is not None else []
