@@ -182,7 +182,7 @@ def test_every_field_of_a_record():
 
 
 def test_a_text_below_a_constant():
-    texts = dict(constants_of(sources))
+    texts = {each: text for each, text in constants_of(sources) if isinstance(each, sources.Source)}
     assert texts[sources.CONTROL_PROBE] == "``ldos:control_cycle``."
 
 
