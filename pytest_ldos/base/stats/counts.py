@@ -95,62 +95,66 @@ def failures_rose(
 def _critical_p(looks: tuple[Counts, ...], fractions: Fractions, alpha: float) -> float:
     """The largest rejected Fisher p-value at the last look; negative if none is rejected."""
     rejected = np.zeros(len(_RATES))
-    continuing, before, critical = np.ones((len(_RATES), 1, 1)), Counts(0, 0), -1.0
+    continuing, before, critical = np.ones((1, 1)), Counts(0, 0), -1.0  # given the counts, which no rate influences
     for look, fraction in zip(looks, fractions, strict=True):
-        continuing = _add_trials(continuing, look.head - before.head, axis=1)
-        continuing = _add_trials(continuing, look.base - before.base, axis=2)
-        p_values = _fisher_p(look.head, look.base)
-        critical = _largest_region(continuing, rejected, p_values, spend(alpha, fraction))
+        of_head, of_base = _earlier(before.head, look.head), _earlier(before.base, look.base)
+        continuing = of_head @ continuing @ of_base.T
+        chances, p_values = continuing * _given_total(look.head, look.base), _fisher_p(look.head, look.base)
+        critical = _largest_region(chances, rejected, p_values, spend(alpha, fraction))
         is_rejected = p_values <= critical
-        rejected = rejected + _probability(continuing, is_rejected)
+        rejected = rejected + _probability(chances, is_rejected)
         continuing, before = np.where(is_rejected, 0.0, continuing), look
     return critical
 
 
-def _largest_region(continuing: _Numbers, rejected: _Numbers, p_values: _Numbers, allowed: float) -> float:
+def _largest_region(chances: _Numbers, rejected: _Numbers, p_values: _Numbers, allowed: float) -> float:
     """The largest p-value that may be rejected, adding outcomes one by one from the most extreme.
 
-    `continuing` are probabilities without an earlier rejection (rates, head, base), `rejected` those of one (rates).
+    `chances` are probabilities given the total, without an earlier rejection; `rejected` those of one, by rate.
     """
-    candidates, low, high = np.unique(p_values), -1, len(np.unique(p_values)) - 1
+    candidates = np.unique(p_values)
+    low, high = -1, len(candidates) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        if (rejected + _probability(continuing, p_values <= candidates[middle])).max() <= allowed:
+        if (rejected + _probability(chances, p_values <= candidates[middle])).max() <= allowed:
             low = middle
         else:
             high = middle - 1
     return float(candidates[low]) * (1 + _ROUNDING) if low >= 0 else -1.0
 
 
-def _probability(outcomes: _Numbers, region: _Flags) -> _Numbers:
-    total: _Numbers = outcomes[:, region].sum(axis=1)
-    return total
+def _probability(given_total: _Numbers, region: _Flags) -> _Numbers:
+    """The probability of the outcomes in a region, by rate, from that of each given its total."""
+    totals = np.add.outer(*map(np.arange, region.shape))
+    trials, failures = totals[-1, -1], np.arange(totals[-1, -1] + 1)
+    weights = np.bincount(totals[region], given_total[region], trials + 1)
+    logs = np.outer(np.log(_RATES), failures) + np.outer(np.log1p(-_RATES), trials - failures)
+    result: _Numbers = np.exp(_log_choose(trials, failures) + logs) @ weights
+    return result
 
 
-def _add_trials(outcomes: _Numbers, trials: int, *, axis: int) -> _Numbers:
-    """The distribution after more trials of one version; shape (rates, head failures + 1, base failures + 1)."""
-    if trials < 0:
-        raise ValueError(f"a later look has {-trials} trials less")
-    if trials == 0:
-        return outcomes
-    shape = list(outcomes.shape)
-    shape[axis] += trials
-    grown = np.zeros(shape)
-    chosen = np.arange(trials + 1)
-    logs = _log_choose(trials, chosen) + np.outer(np.log(_RATES), chosen) + np.outer(np.log1p(-_RATES), trials - chosen)
-    for failures, probability in enumerate(np.exp(logs).T):  # of so many failures, at each rate
-        target: list[slice] = [slice(None)] * 3
-        target[axis] = slice(failures, failures + outcomes.shape[axis])
-        grown[tuple(target)] += outcomes * probability[:, None, None]
-    return grown
+def _earlier(before: int, trials: int) -> _Numbers:
+    """The probability of each number of failures at an earlier look (columns), given that of now (rows)."""
+    if trials < before:
+        raise ValueError(f"a later look has {before - trials} trials less")
+    chances = np.zeros((trials + 1, before + 1))
+    first = np.arange(before + 1)[:, None]
+    chances[first + np.arange(trials - before + 1), first] = _given_total(before, trials - before)
+    return chances
+
+
+def _given_total(head: int, base: int) -> _Numbers:
+    """Probability of each outcome given its total, at any common rate: hypergeometric, shape (head + 1, base + 1)."""
+    failures = np.add.outer(np.arange(head + 1), np.arange(base + 1))
+    logs = _log_choose(head, np.arange(head + 1))[:, None] + _log_choose(base, np.arange(base + 1))
+    result: _Numbers = np.exp(logs - _log_choose(head + base, failures))
+    return result
 
 
 @lru_cache(maxsize=64)
 def _fisher_p(head: int, base: int) -> _Numbers:
     """Fisher's one-sided p-value of each outcome, shape (head + 1, base + 1)."""
-    failures = np.add.outer(np.arange(head + 1), np.arange(base + 1))
-    logs = _log_choose(head, np.arange(head + 1))[:, None] + _log_choose(base, np.arange(base + 1))
-    probabilities = np.exp(logs - _log_choose(head + base, failures))
+    probabilities = _given_total(head, base)
     p_values = np.zeros_like(probabilities)
     for row in range(head, -1, -1):  # with equal totals, the next more extreme outcome is one row down, one column left
         p_values[row] = probabilities[row]

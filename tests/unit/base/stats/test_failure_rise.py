@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -40,6 +41,47 @@ def test_looks_together_keep_the_false_alarm_probability():
                         alive[failures] = 0.0
             alarm += hit * stats.binom.pmf(base, 60, rate)
         assert 0 <= alarm <= alpha
+
+
+def test_looks_at_two_growing_versions_keep_the_false_alarm_probability():
+    """Independent enumeration of all paths of both versions' failures, for several common rates."""
+    alpha, counts = 0.05, (4, 7, 10)
+    looks = tuple(Counts(each, each) for each in counts)
+    fractions = tuple(each / 10 for each in counts)
+    alarms = []
+    for rate in (0.02, 0.1, 0.3, 0.5, 0.7):
+        alive, before, alarm = {(0, 0): 1.0}, 0, 0.0
+        for number, count in enumerate(counts, 1):
+            added = count - before
+            chances, before = stats.binom.pmf(np.arange(added + 1), added, rate), count
+            grown: dict[tuple[int, int], float] = {}
+            for ((head, base), chance), one, two in itertools.product(
+                alive.items(), range(added + 1), range(added + 1)
+            ):
+                place = head + one, base + two
+                grown[place] = grown.get(place, 0.0) + chance * chances[one] * chances[two]
+            hits = {
+                place
+                for place in grown
+                if rose(*place, looks=looks[:number], fractions=fractions[:number], alpha=alpha)
+            }
+            alarm += sum(grown[place] for place in hits)
+            alive = {place: chance for place, chance in grown.items() if place not in hits}
+        alarms.append(alarm)
+    assert max(alarms) <= alpha
+    assert max(alarms) > alpha / 2  # it is not spent in vain
+
+
+def test_seven_looks_at_hundreds_of_trials_take_little_memory():
+    looks = tuple(Counts(each, each) for each in range(120, 301, 30))
+    tracemalloc.start()
+    try:
+        assert rose(40, 15, looks=looks, fractions=tuple(look.head / 300 for look in looks))
+        assert not rose(20, 15, looks=looks, fractions=tuple(look.head / 300 for look in looks))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 50_000_000
 
 
 def test_a_rise_to_a_third_is_found_within_thirty_trials():
