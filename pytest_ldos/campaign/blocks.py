@@ -13,7 +13,15 @@ from typing import NamedTuple
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.text import counted, without_logs
-from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs, usual_size_alone
+from pytest_ldos.campaign.order import (
+    Block,
+    Role,
+    blocks_alone,
+    count_problems,
+    first_blocks,
+    next_pairs,
+    usual_size_alone,
+)
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge.gate.decide import GateResult
@@ -164,8 +172,9 @@ def measure_alone(
     The record is written after each trial; after an early end, it has the reason as `incomplete`.
     """
     session = _Session(bench, {Role.HEAD: head}, identity="")
-    session.run(blocks_alone(bench.spec.trials, size=size))
-    record, most = session.records[Role.HEAD], bench.spec.max_trials
+    problems, most = count_problems(bench.spec, bench.goals), bench.spec.max_trials
+    session.run(blocks_alone(bench.spec.trials, size=size, problems=problems))
+    record = session.records[Role.HEAD]
     base = find_base(record)
     if base is None or len(record.trials) >= most:
         return record
@@ -174,8 +183,8 @@ def measure_alone(
         record = session.records[Role.HEAD]
         if len(record.trials) >= most or session.is_over or not base.decide(record).more_trials_because:
             return record
-        trials = range(len(record.trials), min(len(record.trials) + (size or usual_size_alone(most)), most))
-        session.run([Block(record.trials[-1].block + 1, Role.HEAD, trials)])
+        stop = min(len(record.trials) + (size or usual_size_alone(most, problems)), most)
+        session.run([Block(record.trials[-1].block + 1, Role.HEAD, range(len(record.trials), stop))])
         record = session.records[Role.HEAD]
 
 
@@ -206,12 +215,14 @@ def interleave(
     """
     began_s, earlier = time.monotonic(), dict(bench.clock.durations)
     session = _Session(bench, versions, identity=secrets.token_hex(8))
-    blocks = first_blocks(bench.spec.trials, size=size)
+    problems = count_problems(bench.spec, bench.goals)
+    blocks = first_blocks(bench.spec.trials, size=size, problems=problems)
     starts = 0
     while blocks:
         starts += session.run(blocks)
         goes_on = not session.is_over and session.look(decide)
-        blocks = next_pairs(blocks[-1], size=size, limit=bench.spec.max_trials) if goes_on else []
+        most = bench.spec.max_trials
+        blocks = next_pairs(blocks[-1], size=size, limit=most, problems=problems) if goes_on else []
     head, base = session.both()
     seconds = time.monotonic() - began_s
     return Interleaved(

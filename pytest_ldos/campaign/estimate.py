@@ -56,16 +56,17 @@ class Expected:
         return (self.cost or GUESS).of(amount)
 
 
-def amount_alone(spec: ScenarioSpec, trials: int, *, size: int | None) -> Amount:
+def amount_alone(spec: ScenarioSpec, trials: int, *, size: int | None, problems: int = 1) -> Amount:
     added = max(0, trials - spec.trials)
-    starts = len(blocks_alone(spec.trials, size=size)) + ceil(added / (size or usual_size_alone(trials)))
+    first = blocks_alone(spec.trials, size=size, problems=problems)
+    starts = len(first) + ceil(added / (size or usual_size_alone(trials, problems)))
     return Amount(starts, starts * spec.warmup, spec.trials + added)
 
 
-def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> Amount:
+def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None, problems: int = 1) -> Amount:
     """A run of two versions with `trials` each; those beyond the scenario's number are added pair by pair."""
-    blocks = first_blocks(spec.trials, size=size)
-    while pair := next_pair(blocks[-1], size=size, limit=trials):
+    blocks = first_blocks(spec.trials, size=size, problems=problems)
+    while pair := next_pair(blocks[-1], size=size, limit=trials, problems=problems):
         blocks += pair
     return Amount(len(blocks), len(blocks) * spec.warmup, len(Role) * max(trials, spec.trials))
 

@@ -3,22 +3,30 @@
 Blocks come in pairs, one of each version, with the same trials, so that drift does not look like a difference. The
 order within pairs follows the Thue–Morse sequence: ABBA BAAB BAAB ABBA. A linear drift cancels over every two pairs, a
 quadratic one over every four; with an odd number of pairs, one pair's share of a linear drift remains. After any number
-of pairs, both versions have equally many trials.
+of pairs, both versions have equally many trials, and of planning equally many of each problem.
 
 Reference: J.-P. Allouche, J. Shallit, "The Ubiquitous Prouhet–Thue–Morse Sequence", 1999.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from math import ceil
 from typing import Final
 
+from pytest_ldos.robot.stack.problems import read_problems
+from pytest_ldos.robot.stack.protocol import StimulusCase
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.stimuli import PlanSpec
+
 _MOST_PAIRS: Final = 15
+_FEWEST_PAIRS_OF_SUITE: Final = 5
 
 _MOST_BLOCKS_ALONE: Final = 6
+_FEWEST_BLOCKS_ALONE: Final = 3
 
 _SMALLEST_BLOCK: Final = 2
 _SMALLEST_BLOCK_ALONE: Final = 4
@@ -40,50 +48,64 @@ class Block:
     trials: range
 
 
-def usual_size(trials: int) -> int:
+def count_problems(spec: ScenarioSpec, goals: Sequence[StimulusCase] | str) -> int:
+    """The number of planning problems of a set, or of those given; 1 for other trials. Raises as `read_problems`."""
+    driver = spec.stack.driver
+    if not isinstance(driver, PlanSpec):
+        return 1
+    return len(read_problems(driver).cases(goals) if isinstance(goals, str) else goals)
+
+
+def usual_size(trials: int, problems: int = 1) -> int:
     """Default number of trials of a block: five pairs for ten trials of each version, 15 for thirty.
 
     Because starts differ, more starts with fewer trials have more power in the same time; a single trial is not worth a
-    start.
+    start. A plan is much shorter than a start: a block plans all problems, unless fewer than five pairs remain.
     """
-    return max(_SMALLEST_BLOCK, ceil(trials / _MOST_PAIRS))
+    usual = max(_SMALLEST_BLOCK, ceil(trials / _MOST_PAIRS))
+    return _whole_rounds(usual, problems, most=ceil(trials / _FEWEST_PAIRS_OF_SUITE))
 
 
-def usual_size_alone(trials: int) -> int:
+def usual_size_alone(trials: int, problems: int = 1) -> int:
     """Default number of trials of a block of one version: three blocks for ten trials, six for thirty.
 
     A comparison with a stored baseline needs three starts; more add little compared with the variance between runs.
     """
-    return max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS_ALONE))
+    usual = max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS_ALONE))
+    return _whole_rounds(usual, problems, most=ceil(trials / _FEWEST_BLOCKS_ALONE))
 
 
-def blocks_alone(trials: int, *, size: int | None = None) -> list[Block]:
+def _whole_rounds(usual: int, problems: int, *, most: int) -> int:
+    return min(ceil(usual / problems) * problems, max(usual, most))
+
+
+def blocks_alone(trials: int, *, size: int | None = None, problems: int = 1) -> list[Block]:
     """Blocks of at most `size` trials of head alone, by default `usual_size_alone`."""
-    count = ceil(trials / (size or usual_size_alone(trials)))
+    count = ceil(trials / (size or usual_size_alone(trials, problems)))
     return [Block(number, Role.HEAD, part) for number, part in enumerate(_divided(trials, count))]
 
 
-def first_blocks(trials: int, *, size: int | None = None) -> list[Block]:
+def first_blocks(trials: int, *, size: int | None = None, problems: int = 1) -> list[Block]:
     """Blocks for the given number of trials of each version: at least two pairs, except for a single trial.
 
     A block has at most `size` trials, by default `usual_size`.
     """
-    pairs = max(min(trials, 2), ceil(trials / (size or usual_size(trials))))
+    pairs = max(min(trials, 2), ceil(trials / (size or usual_size(trials, problems))))
     return [block for pair, part in enumerate(_divided(trials, pairs)) for block in _pair(pair, part)]
 
 
-def next_pair(last: Block, *, limit: int, size: int | None = None) -> list[Block]:
+def next_pair(last: Block, *, limit: int, size: int | None = None, problems: int = 1) -> list[Block]:
     """The pair that follows a block; empty if both versions have `limit` trials."""
-    trials = range(last.trials.stop, min(last.trials.stop + (size or usual_size(limit)), limit))
+    trials = range(last.trials.stop, min(last.trials.stop + (size or usual_size(limit, problems)), limit))
     return _pair(last.number // 2 + 1, trials) if trials else []
 
 
-def next_pairs(last: Block, *, limit: int, size: int | None = None) -> list[Block]:
+def next_pairs(last: Block, *, limit: int, size: int | None = None, problems: int = 1) -> list[Block]:
     """The pairs between a block and the next look: a sixth of `limit` trials, or one pair of a requested size."""
-    blocks = next_pair(last, limit=limit, size=size)
+    blocks = next_pair(last, limit=limit, size=size, problems=problems)
     wanted = 0 if size is not None else ceil(limit / _LOOKS)
     while blocks and blocks[-1].trials.stop < min(last.trials.stop + wanted, limit):
-        blocks += next_pair(blocks[-1], limit=limit, size=size)
+        blocks += next_pair(blocks[-1], limit=limit, size=size, problems=problems)
     return blocks
 
 

@@ -148,15 +148,17 @@ def _key_of(spec: ScenarioSpec) -> BaselineKey | None:
 def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str, prefix: str = "") -> list[str]:
     """One line on the expected duration of trials, without builds; none if there are no trials."""
     from pytest_ldos.campaign import estimate
+    from pytest_ldos.campaign.order import count_problems
 
-    files, size = estimate.duration_files(settings.output), settings.value("block")
+    files = estimate.duration_files(settings.output)
     amount = estimate.amount_interleaved if settings.value("base") else estimate.amount_alone
     expected = []
     for item in scenarios:
         with suppress(ConfigurationError):  # which the test reports when it runs
             spec = in_cell(item, settings.scenario_of(item))
             cost = estimate.measured_cost(files, stack=stack, scenario=spec.name)
-            least, most = (amount(spec, each, size=size) for each in (spec.trials, max(spec.trials, spec.max_trials)))
+            sizes = {"size": settings.value("block"), "problems": count_problems(spec, spec.goals)}
+            least, most = (amount(spec, each, **sizes) for each in (spec.trials, max(spec.trials, spec.max_trials)))
             expected.append(estimate.Expected(least, most, cost))
     return [f"ldos: {prefix}{estimate.describe_expected(expected)}"] if expected else []
 

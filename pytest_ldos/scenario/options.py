@@ -183,7 +183,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             _at_least(1),
             "trials of one version between two stack starts, and trials that are added at once, with "
             "--ldos-max-trials (default: a sixth of the trials, at least 4; with --ldos-base a fifteenth, at least 2, "
-            "and a sixth is added)",
+            "and a sixth is added; for planning, the number of problems if that leaves 3 starts, with --ldos-base 5)",
         ),
         Option(
             "warmup",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pytest_ldos.campaign.estimate import (
@@ -15,9 +17,13 @@ from pytest_ldos.campaign.estimate import (
     duration_files,
     measured_cost,
 )
+from pytest_ldos.campaign.order import count_problems
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.rig import DURATIONS_FILE, RunPhase, Spent, write_durations
-from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.robot.stack.goals import REACH
+from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+from pytest_ldos.scenario.stimuli import PlanSpec, StimuliSpec
+from pytest_ldos.scenario.words import StackKind, StimulusKind
 
 SPEC = ScenarioSpec(name="baseline", trials=10, max_trials=30, warmup=1)
 
@@ -60,6 +66,31 @@ def test_a_run_alone_has_a_start_and_a_warm_up_for_each_block(trials, size, amou
 )
 def test_an_interleaved_run_has_a_start_and_a_warm_up_for_each_block(trials, size, amount):
     assert amount_interleaved(SPEC, trials, size=size) == amount
+
+
+@pytest.fixture
+def suite(tmp_path):
+    file = tmp_path / "problems.yaml"
+    problem = {"start": {"joint": 0.0}, "goal": {"joints": {"joint": 1.0}}}
+    sets = ["easy"] * 4 + ["hard"] * 2
+    problems = [{**problem, "name": str(number), "set": each} for number, each in enumerate(sets)]
+    file.write_text(json.dumps({"group": "arm", "problems": problems}))
+    plan = StimuliSpec(plan=PlanSpec(problems=str(file)))
+    stack = StackSpec(kind=StackKind.EMBEDDED, stimulus=StimulusKind.PLAN, stimuli=plan)
+    return ScenarioSpec(name="planning", trials=30, goals="all", stack=stack)
+
+
+def test_problems_are_those_of_the_set(suite):
+    assert count_problems(suite, suite.goals) == 6
+    assert count_problems(suite, "hard") == 2
+    assert count_problems(suite, (REACH,)) == 1
+    assert count_problems(SPEC, SPEC.goals) == 1
+
+
+def test_estimate_counts_the_starts_of_a_suite():
+    assert amount_interleaved(SPEC, 60, size=None, problems=6) == Amount(28, 28, 120)
+    assert amount_interleaved(SPEC, 60, size=2, problems=6) == Amount(60, 60, 120)
+    assert amount_alone(SPEC, 60, size=None, problems=6) == Amount(8, 8, 60)
 
 
 def test_no_estimate_before_the_first_run(tmp_path):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -13,7 +14,11 @@ from pytest_ldos.campaign.order import Role
 from pytest_ldos.measure.load.protocol import LoadProof, RepeatedLoad
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Look
+from pytest_ldos.robot.stack.goals import REACH
 from pytest_ldos.scenario.loads import CpuLoadSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.stimuli import PlanSpec, StimuliSpec
+from pytest_ldos.scenario.words import StimulusKind
 from tests.fakes.bench import CLEAR, VERSIONS, Undecided, Watching, make_bench
 from tests.fakes.rig import Motion, open_fake_rig
 
@@ -90,6 +95,20 @@ def test_inconclusive_comparison_gets_more_pairs(tmp_path):
     assert watching.letters == "ABBABAAB"
     assert made.head.looks == made.base.looks == (Look(4, 4), Look(6, 6), Look(8, 8))
     assert made.head.last_look == Look(12, 12)
+
+
+def test_pairs_of_a_suite_plan_each_problem_in_each_start(tmp_path):
+    decide = Undecided(looks=99)
+    bench = make_bench(tmp_path, trials=20, max_trials=28)
+    plans = StackSpec(stimulus=StimulusKind.PLAN, stimuli=StimuliSpec(plan=PlanSpec(problems="problems.yaml")))
+    goals = tuple(replace(REACH, name=name) for name in "abcd")
+    bench = replace(bench, spec=replace(bench.spec, stack=plans), goals=goals)
+    made = interleave(bench, VERSIONS, decide=decide)
+    assert decide.shown == [(20, 20), (28, 28)]
+    for record in (made.head, made.base):
+        planned = Counter((trial.block, trial.goal) for trial in record.trials)
+        assert set(planned.values()) == {1}
+        assert len(planned) == 7 * 4
 
 
 def test_conclusive_comparison_gets_no_more_pairs(tmp_path):

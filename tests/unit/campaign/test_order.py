@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair, next_pairs, usual_size
+from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pair, next_pairs, usual_size
 
 SIZES = st.integers(1, 12)
 
@@ -70,6 +72,49 @@ def test_there_are_five_to_fifteen_pairs_by_default(trials):
     assert usual_size(trials) >= 2
 
 
+@pytest.mark.parametrize(
+    ("trials", "problems", "sizes"),
+    [
+        (300, 30, [30] * 10),
+        (150, 30, [30] * 5),
+        (120, 30, [24] * 5),
+        (40, 4, [4] * 10),
+        (20, 2, [2] * 10),
+        (300, 3, [20] * 15),
+        (10, 30, [2] * 5),
+        (500, 100, [100] * 5),
+        (700, 700, [140] * 5),
+        (7000, 700, [700] * 10),
+    ],
+)
+def test_block_plans_all_problems_unless_fewer_than_five_pairs_remain(trials, problems, sizes):
+    assert [len(block.trials) for block in first_blocks(trials, problems=problems)[::2]] == sizes
+
+
+@pytest.mark.parametrize(
+    ("trials", "problems", "sizes"),
+    [(300, 30, [60] * 5), (90, 30, [30] * 3), (60, 30, [20] * 3), (10, 30, [3, 3, 4]), (9, 3, [3] * 3)],
+)
+def test_block_alone_plans_all_problems_unless_fewer_than_three_starts_remain(trials, problems, sizes):
+    assert [len(block.trials) for block in blocks_alone(trials, problems=problems)] == sizes
+
+
+@given(st.integers(9, 1000), st.integers(1, 1000), st.integers(0, 1000))
+def test_both_versions_plan_each_problem_equally_often(trials, problems, more):
+    blocks = first_blocks(trials, problems=problems)
+    assert 10 <= len(blocks) <= len(first_blocks(trials))
+    blocks += next_pairs(blocks[-1], limit=trials + more, problems=problems)
+    planned = [
+        Counter(index % problems for block in blocks if block.role is role for index in block.trials) for role in Role
+    ]
+    assert planned[0] == planned[1]
+
+
+def test_requested_size_holds_for_problems_too():
+    assert first_blocks(120, size=6, problems=30) == first_blocks(120, size=6)
+    assert blocks_alone(120, size=6, problems=30) == blocks_alone(120, size=6)
+
+
 def test_added_blocks_have_the_size_for_the_limit():
     (*_, last) = first_blocks(10)
     assert [block.trials for block in next_pair(last, limit=30)] == [range(10, 12)] * 2
@@ -83,6 +128,14 @@ def test_looks_are_a_sixth_of_the_limit_apart():
         looks.append(added[-1].trials.stop)
     assert looks == [10, 16, 22, 28, 30]
     assert len(blocks) == 30
+
+
+def test_looks_at_a_suite_are_whole_pairs_of_at_least_a_sixth_of_the_limit():
+    blocks = first_blocks(120, problems=30)
+    looks = [120]
+    while added := next_pairs(blocks[-1], limit=300, problems=30):
+        blocks, looks = added, [*looks, added[-1].trials.stop]
+    assert looks == [120, 180, 240, 300]
 
 
 def test_blocks_of_a_requested_size_have_a_look_per_pair():
