@@ -13,6 +13,7 @@ import random
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -193,6 +194,11 @@ def time_path(
     return TimedPath(times, trajectory(times), trajectory(times, 1), trajectory(times, 2))
 
 
+def scaling_of(requested: float) -> float:
+    """The requested scaling, or 1 if it is not above 0 and at most 1, as in MoveIt: 0 is the message's default."""
+    return requested if 0 < requested <= 1 else 1.0
+
+
 @dataclass(frozen=True)
 class Plan:
     path: TimedPath
@@ -233,8 +239,8 @@ class Planner:
         path = time_path(
             self._panda,
             waypoints if kinematics is self._kinematics else fill_in(waypoints),
-            velocity_scaling=request.max_velocity_scaling_factor,
-            acceleration_scaling=request.max_acceleration_scaling_factor,
+            velocity_scaling=scaling_of(request.max_velocity_scaling_factor),
+            acceleration_scaling=scaling_of(request.max_acceleration_scaling_factor),
         )
         if path is None:
             raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the path cannot be followed within the limits")
@@ -328,6 +334,10 @@ class MoveGroup:
         except Failed as failure:
             status = GoalStatus.CANCELED if failure.code == ErrorCode.PREEMPTED else GoalStatus.ABORTED
             self._finish(goal, status, failure.code, str(failure), plan)
+        except Exception as error:  # noqa: BLE001 - without a result, the client would wait until its timeout
+            traceback.print_exc()
+            reason = f"move_group cannot plan this: {type(error).__name__}: {error}"
+            self._finish(goal, GoalStatus.ABORTED, ErrorCode.FAILURE, reason, plan)
 
     def _finish(self, goal: ServerGoal, status: GoalStatus, code: int, reason: str, plan: Plan | None) -> None:
         self._busy = False

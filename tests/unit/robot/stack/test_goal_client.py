@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-
-import pytest
-
 from pytest_ldos.robot.dds.action import ParameterService
-from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.dds.node import Context, Node
+from pytest_ldos.robot.dds.node import Node
 from pytest_ldos.robot.stack.embedded.goal_client import GoalClient
 from pytest_ldos.robot.stack.embedded.panda import FAILURE_PARAMETER, SEED_PARAMETER
 from pytest_ldos.robot.stack.goals import REACH, ErrorCode
@@ -16,18 +11,6 @@ from pytest_ldos.robot.stack.lines import parse_event
 from pytest_ldos.robot.stack.senders import to_command
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.stressors import wait_until
-
-
-@pytest.fixture
-def context():
-    """A context whose executor spins until the test ends."""
-    with claim_domain() as domain:
-        context = Context(domain)
-        thread = threading.Thread(target=context.executor.spin)
-        thread.start()
-        yield context
-        context.executor.stop()
-        thread.join()
 
 
 def test_refused_parameters_end_the_goal(context, capsys):

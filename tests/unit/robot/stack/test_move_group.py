@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import queue
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from pytest_ldos.base.text import NS_PER_MS
+from pytest_ldos.robot.dds.action import ActionClient, ActionServer, GoalStatus
 from pytest_ldos.robot.dds.endpoint import default
+from pytest_ldos.robot.dds.node import Node
 from pytest_ldos.robot.stack.embedded import move_group
-from pytest_ldos.robot.stack.embedded.move_group import Execution, Planner
+from pytest_ldos.robot.stack.embedded.move_group import Execution, MoveGroup, Planner
 from pytest_ldos.robot.stack.embedded.panda import (
+    CONTROLLER_ACTION,
+    CONTROLLER_ACTION_TYPE,
+    MOVE_ACTION,
+    MOVE_ACTION_TYPE,
     Failed,
     load_panda,
     to_constraints,
@@ -19,6 +27,7 @@ from pytest_ldos.robot.stack.embedded.panda import (
     to_start,
 )
 from pytest_ldos.robot.stack.goals import HOME, REACH, ErrorCode, Goal, Pose, PoseError
+from tests.builders.stressors import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +85,60 @@ def test_goal_beyond_the_joint_limits(panda, planner):
 def test_planning_without_time(panda, planner):
     behind = Goal("behind", pose=Pose((0.6, -0.35, 0.25), (1, 0, 0, 0)))
     assert failure(planner, behind, panda.ready, allowed_planning_time=0.0).code == ErrorCode.PLANNING_FAILED
+
+
+@pytest.mark.parametrize("scaling", [0.0, -0.5, 1.5, float("nan")])
+def test_scaling_that_is_none_is_one(panda, planner, scaling):
+    """As in MoveIt, whose default is 0."""
+    whole = {"max_velocity_scaling_factor": 1.0, "max_acceleration_scaling_factor": 1.0}
+    given = dict.fromkeys(whole, scaling)
+    expected, found = (planner.plan(REACH, request(**each), panda.ready, 1).path.duration_s for each in (whole, given))
+    assert found == expected
+
+
+class Broken:
+    """A planner with a fault of its own, once."""
+
+    def __init__(self, planner):
+        self._planner = planner
+        self._is_broken = True
+
+    def plan(self, *arguments, **more):
+        if self._is_broken:
+            self._is_broken = False
+            raise ValueError("limits of nothing")
+        return self._planner.plan(*arguments, **more)
+
+
+def test_fault_of_the_planner_ends_the_goal(panda, planner, context, capsys):
+    """The next goal is planned."""
+    MoveGroup(Node(context, "move_group"), panda, Broken(planner))
+    robot = Node(context, "robot")
+    ActionServer(robot, CONTROLLER_ACTION_TYPE, CONTROLLER_ACTION, on_goal=lambda _: False, on_cancel=lambda _: None)
+    states = robot.create_publisher("sensor_msgs/msg/JointState", "/joint_states")
+    state = default("sensor_msgs/msg/JointState", name=[*panda.joint_names], position=panda.ready)
+    robot.create_timer(10 * NS_PER_MS, lambda: states.publish(state))
+    client = ActionClient(Node(context, "client"), MOVE_ACTION_TYPE, MOVE_ACTION)
+    wait_until(client.server_is_ready)
+    options = default("moveit_msgs/msg/PlanningOptions", plan_only=True)
+    asked = request(group_name="panda_arm", goal_constraints=[to_constraints(REACH)])
+    goal = default(f"{MOVE_ACTION_TYPE}_Goal", request=asked, planning_options=options)
+    found: queue.Queue = queue.Queue()
+    for number in range(2):
+        client.send_goal(
+            f"{number:032x}",
+            goal,
+            on_response=lambda _: None,
+            on_feedback=lambda _: None,
+            on_result=lambda status, result: found.put((status, result.error_code)),
+        )
+        status, error = found.get(timeout=60)
+        if number == 0:
+            assert (status, error.val) == (GoalStatus.ABORTED, ErrorCode.FAILURE)
+            assert error.message == "move_group cannot plan this: ValueError: limits of nothing"
+            assert "Traceback" in capsys.readouterr().err
+        else:
+            assert (status, error.val) == (GoalStatus.SUCCEEDED, ErrorCode.SUCCESS)
 
 
 def test_injected_delay_is_part_of_the_planning_time(panda):
