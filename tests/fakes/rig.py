@@ -55,6 +55,7 @@ class Motion:
         settle_ms: from the end of the plan to the result (T2x).
         jitter_ms: by which every second control cycle and simulator step is late.
         stamp_shift_ms: by which the client's result stamp is wrong.
+        is_sent: false if the stack dies before the goal is sent.
     """
 
     planning_ms: float = 12.0
@@ -64,6 +65,7 @@ class Motion:
     error_code: int | None = ErrorCode.SUCCESS
     message: str = ""
     stamp_shift_ms: float = 0.0
+    is_sent: bool = True
 
 
 Script = Callable[[int], Motion]
@@ -220,6 +222,8 @@ class FakeStack:
 
     def _trial(self, goal_id: str, trial: TrialTag, motion: Motion) -> MotionOutcome:
         times = self._times(motion)
+        if not motion.is_sent:
+            return MotionOutcome(goal_id=goal_id, outcome=OutcomeClass.STACK_DIED, message=motion.message)
         self.recorder.emit(BEGIN, self.now_ns, goal_id=goal_id, scenario=trial.scenario, index=trial.index)
         for phase, time_ns in times.items():
             self.recorder.emit(PHASE, time_ns, goal_id=goal_id, phase=phase.value)

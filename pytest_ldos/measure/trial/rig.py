@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.files import read_plain, write_atomically
 from pytest_ldos.base.ros2 import PathSpec, Ros2
-from pytest_ldos.base.series import Invalid, Moments
+from pytest_ldos.base.series import Invalid, Missing, Moments
 from pytest_ldos.host.interference import InterferenceMeter
 from pytest_ldos.host.process_resources import ResourceMeter
 from pytest_ldos.measure.load.protocol import LoadSite
@@ -35,6 +35,7 @@ from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.stack.choose import choose_backend
+from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.protocol import OURS, Installation, RunningStack
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import StackSpec
@@ -254,6 +255,10 @@ def measure_trials(
             span = model.trials.get(trial.goal_id) or span_of_stamps(
                 trial.goal_id, scenario=scenario, index=trial.index, stamps_ns=stamps_ns, clock_offset_ns=offset_ns
             )
+        if span is None and trial.outcome is OutcomeClass.STACK_DIED:
+            unknown = Measurement(Missing("the stack died before the goal was sent"))
+            measured.append(replace(trial, measurements=dict.fromkeys(catalogue, unknown)))
+            continue
         found = extract_trial(
             span,
             model,

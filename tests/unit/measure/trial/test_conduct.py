@@ -191,6 +191,14 @@ def test_dead_stack_ends_the_trials(folder):
     assert read_trials(folder.path) == trials
 
 
+def test_death_before_the_goal_is_no_fault_of_the_trace(folder):
+    death = Motion(error_code=None, message="killed", is_sent=False)
+    trials, _ = run(folder, script=lambda index: death if index == 1 else Motion(), trials=5)
+    planned, dead = (trial.measurements for trial in trials.trials)
+    assert planned["T1"].number is not None
+    assert {each.value for each in dead.values()} == {Missing("the stack died before the goal was sent")}
+
+
 def test_wrong_stamps_make_a_trial_invalid(folder):
     trials, _ = run(folder, script=lambda index: Motion(stamp_shift_ms=30 if index == 1 else 0))
     values = [trial.measurements["T2"].value for trial in trials.trials]
