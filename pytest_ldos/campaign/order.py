@@ -22,15 +22,6 @@ from pytest_ldos.robot.stack.protocol import StimulusCase
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.stimuli import PlanSpec
 
-_MOST_PAIRS: Final = 15
-_FEWEST_PAIRS_OF_SUITE: Final = 5
-
-_MOST_BLOCKS_ALONE: Final = 6
-_FEWEST_BLOCKS_ALONE: Final = 3
-
-_SMALLEST_BLOCK: Final = 2
-_SMALLEST_BLOCK_ALONE: Final = 4
-
 _LOOKS: Final = 6
 
 
@@ -62,8 +53,7 @@ def usual_size(trials: int, problems: int = 1) -> int:
     Because starts differ, more starts with fewer trials have more power in the same time; a single trial is not worth a
     start. A plan is much shorter than a start: a block plans all problems, unless fewer than five pairs remain.
     """
-    usual = max(_SMALLEST_BLOCK, ceil(trials / _MOST_PAIRS))
-    return _whole_rounds(usual, problems, most=ceil(trials / _FEWEST_PAIRS_OF_SUITE))
+    return _size(trials, problems, smallest=2, most_blocks=15, fewest_of_suite=5)
 
 
 def usual_size_alone(trials: int, problems: int = 1) -> int:
@@ -71,12 +61,12 @@ def usual_size_alone(trials: int, problems: int = 1) -> int:
 
     A comparison with a stored baseline needs three starts; more add little compared with the variance between runs.
     """
-    usual = max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS_ALONE))
-    return _whole_rounds(usual, problems, most=ceil(trials / _FEWEST_BLOCKS_ALONE))
+    return _size(trials, problems, smallest=4, most_blocks=6, fewest_of_suite=3)
 
 
-def _whole_rounds(usual: int, problems: int, *, most: int) -> int:
-    return min(ceil(usual / problems) * problems, max(usual, most))
+def _size(trials: int, problems: int, *, smallest: int, most_blocks: int, fewest_of_suite: int) -> int:
+    usual = max(smallest, ceil(trials / most_blocks))
+    return min(ceil(usual / problems) * problems, max(usual, ceil(trials / fewest_of_suite)))
 
 
 def blocks_alone(trials: int, *, size: int | None = None, problems: int = 1) -> list[Block]:
