@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import subprocess
 import sys
+import sysconfig
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +18,8 @@ import psutil
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.ours import is_of_others
+
+ROOT = Path(__file__).parents[2]
 
 OURS = {
     "simulator",
@@ -53,12 +58,13 @@ class Project:
 
     path: Path
     environment: dict[str, str] = field(default_factory=dict)
+    python: str | Path = sys.executable
 
     def write(self, name: str, text: str) -> None:
         (self.path / name).write_text(text, "utf-8")
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        return [str(self.python), "-m", "pytest", "-p", "no:cacheprovider", *arguments]
 
     def start(self, *arguments: str) -> subprocess.Popen:
         command = self.command(*arguments)
@@ -89,6 +95,28 @@ def make_project(path: Path) -> Project:
     project.write("pyproject.toml", f"[tool.pytest.ini_options]\naddopts = '--strict-markers'\n{FAST}")
     project.write("test_scenario.py", SCENARIO)
     return project
+
+
+def make_other_version(folder: Path, file: str, changes: Mapping[str, str]) -> Path:
+    """Makes an environment with a copy of our package, with changed text in a file of the embedded stack.
+
+    Returns its Python.
+    """
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    ours = Path(sysconfig.get_path("purelib"))
+    sources = folder / "sources/pytest_ldos"
+    compiled = {each.relative_to(ours / "pytest_ldos"): each for each in (ours / "pytest_ldos").rglob("*.so")}
+    shutil.copytree(ROOT / "pytest_ldos", sources, ignore=shutil.ignore_patterns("native"))
+    for place, each in compiled.items():
+        shutil.copyfile(each, sources / place)
+    changed = sources / "robot/stack/embedded" / file
+    for text, other in changes.items():
+        before = changed.read_text("utf-8")
+        assert text in before
+        changed.write_text(before.replace(text, other), "utf-8")
+    (library,) = folder.glob("lib/python*/site-packages")
+    (library / "other.pth").write_text(f"{sources.parent}\n{ours}\n")
+    return folder / "bin/python"
 
 
 def shared_memory() -> set[str]:

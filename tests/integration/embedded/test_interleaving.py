@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
 
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.measure.trial.artifacts import read_trials
-from tests.integration.project import Project, left_in_memory, make_project, running, shared_memory
+from tests.integration.project import Project, left_in_memory, make_other_version, make_project, running, shared_memory
 
 ROOT = Path(__file__).parents[3]
 MARK = "the other version runs"
 
 
-def make_other_version(folder: Path) -> None:
-    """An environment whose pytest-ldos is a copy of ours, with a simulator that says so."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    ours = Path(sysconfig.get_path("purelib"))
-    sources = folder / "sources/pytest_ldos"
-    compiled = {file.relative_to(ours / "pytest_ldos"): file for file in (ours / "pytest_ldos").rglob("*.so")}
-    shutil.copytree(ROOT / "pytest_ldos", sources, ignore=shutil.ignore_patterns("native"))
-    for place, file in compiled.items():
-        shutil.copyfile(file, sources / place)
-    simulator = sources / "robot/stack/embedded/simulator.py"
-    shown = f'if __name__ == "__main__":\n    sys.stderr.write("{MARK}\\n")\n'
-    simulator.write_text(simulator.read_text().replace('if __name__ == "__main__":\n', shown))
-    (library,) = folder.glob("lib/python*/site-packages")
-    (library / "other.pth").write_text(f"{sources.parent}\n{ours}\n")
+SHOWN = 'if __name__ == "__main__":\n'
 
 
 class Run:
     """Output and files of the run."""
 
     def __init__(self, project: Project) -> None:
-        make_other_version(project.path / "other")
+        shown = f'{SHOWN}    sys.stderr.write("{MARK}\\n")\n'
+        make_other_version(project.path / "other", "simulator.py", {SHOWN: shown})
         before, memory = running(), shared_memory()
         # Where ours could be taken for the other's: on the path of Python, and in the folder we are in.
         project.environment["PYTHONPATH"] = str(ROOT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import psutil
 import pytest
 import yaml
 
-from pytest_ldos.base.exit_codes import INVALID
+from pytest_ldos import api
+from pytest_ldos.base.exit_codes import INCONCLUSIVE, INVALID, REGRESSED
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Trial
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from tests.builders.stressors import wait_until
-from tests.integration.project import Project
+from tests.integration.project import Project, make_other_version
 
 SUITE = Path(__file__).parents[3] / "examples/planning/suite.yaml"
 NO_WAY = "no way: joints"
@@ -32,7 +34,7 @@ def test_planning(ldos_scenario):
 def set_up(
     project: Project, problems: list[dict], *, time_limit_s: float = 0.3, trials: int = 6, more: str = ""
 ) -> None:
-    (project.path / "test_scenario.py").unlink()
+    (project.path / "test_scenario.py").unlink(missing_ok=True)
     project.write("test_planning.py", SCENARIO)
     table = yaml.safe_load(SUITE.read_text("utf-8"))
     project.write("problems.yaml", yaml.safe_dump({**table, "problems": problems}))
@@ -65,7 +67,7 @@ def of_suite(names: list[str] | None = None) -> list[dict]:
 
 
 def measure(project: Project, *arguments: str) -> tuple[int, str]:
-    return project.run("-m", "planning", "--ldos-traces=none", *arguments)
+    return project.run("-m", "planning", "--ldos-traces=none", *arguments, timeout_s=900)
 
 
 def test_problems_are_planned_by_several_seeds(project, leaves_nothing):
@@ -167,6 +169,39 @@ def test_a_suite_without_problems(project):
     assert "has no planning problem" in output
 
 
+GATE = "passage: narrow gate"
+
+
+@pytest.mark.acceptance
+def test_time_limit_that_half_of_the_seeds_reach(project, leaves_nothing):
+    """Those are failures that took the whole time; the other problem is not touched."""
+    set_up(project, of_suite([THREE[0], GATE]), time_limit_s=0.25, trials=24)
+    code, output = measure(project, "--ldos-block=24")
+    assert code == 0, output
+    of_gate = [trial for trial in project.saved("planning").trials if trial.goal == GATE]
+    solved = sum(trial.succeeded for trial in of_gate)
+    assert 0 < solved < len(of_gate) == 12
+    for trial in of_gate:
+        is_late = trial.message == "no path was found in the allowed planning time"
+        assert trial.succeeded or (is_late and trial.measurements["T1"].number > 250) or "collision" in trial.message
+    assert f"solved: {12 + solved} of 24; worst: {GATE} {solved} of 12" in " ".join(output.split())
+
+
+@pytest.mark.acceptance
+def test_changed_suite_is_not_compared_with_its_baseline(project, leaves_nothing):
+    free, wall = of_suite(THREE[:2])
+    options = ("--ldos-block=4", "--ldos-warmup=0")
+    set_up(project, [free, wall], time_limit_s=10, trials=4)
+    code, output = measure(project, *options)
+    assert code == 0, output
+    set_up(project, [{**free, "name": "new"}, {**wall, "objects": []}], time_limit_s=10, trials=4)
+    code, output = measure(project, *options, "--ldos-strict")
+    assert code == INCONCLUSIVE, output
+    assert "planning: not_comparable" in output
+    words = " ".join(output.split())
+    assert f"new is new, {wall['name']} changed, {free['name']} is gone" in words
+
+
 @pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_whole_suite(project, leaves_nothing):
@@ -184,3 +219,39 @@ def test_whole_suite(project, leaves_nothing):
     spans = [trial.stamps_ns for trial in trials]
     rate = 60e9 * (len(trials) - 1) / (spans[-1]["result"] - spans[0]["goal_sent"])
     assert rate > 100, "plans a minute"
+
+
+PLANTED = {
+    "nothing": ({}, set(), set()),
+    "longer paths": ({"    setup.simplifySolution(in_time)\n": ""}, {"path_length", "trajectory"}, {"T1"}),
+    "slower planner": (
+        {"_LONGEST_VALID_SEGMENT: Final = 0.005": "_LONGEST_VALID_SEGMENT: Final = 0.0015"},
+        {"T1"},
+        {"path_length", "trajectory"},
+    ),
+}
+"""Changes of the planner by name: changed source, metrics that regress, and others that do not."""
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_change_is_red_on_the_right_metric(project, leaves_nothing, name):
+    """Interleaved with the unchanged planner, over the whole suite."""
+    changes, worse, not_worse = PLANTED[name]
+    set_up(project, of_suite(), time_limit_s=1.0, trials=90)
+    project.python = make_other_version(project.path / "changed", "move_group.py", changes)
+    began = time.monotonic()
+    code, output = measure(project, f"--ldos-base={sys.prefix}")
+    print(f"{name}: {time.monotonic() - began:.0f} s")
+    (folder,) = project.path.glob(".ldos/runs/*/planning")
+    head, base = read_trials(folder), read_trials(folder / "base")
+    found = api.decide(head, base, api.Policy())
+    print(
+        "\n".join(f"  {each.metric} {each.verdict} {each.ratio:.3f}, MDE {each.mde:.2f}" for each in found.comparisons)
+    )
+    regressed = {each.metric for each in found.comparisons if each.verdict is api.Verdict.REGRESSED}
+    assert worse <= regressed, output
+    assert not regressed & not_worse, output
+    assert (code == REGRESSED) is bool(worse), output
+    assert all(f"({metric}" in output or f"{metric} (" in output for metric in worse)
+    assert "10 stack starts" in output

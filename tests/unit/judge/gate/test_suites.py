@@ -75,6 +75,22 @@ def test_problem_that_fails_is_left_out_of_the_mean_instead_of_lowering_it():
     assert ratio(slower, "T1") == pytest.approx(1.0, abs=0.06)
 
 
+def test_problem_that_reaches_its_time_limit_in_half_of_its_plans_is_no_change():
+    failing = {3: 5}
+    result = judged(failing=failing, base=planned_suite(1, is_head=False, failing=failing))
+    assert result.result.verdict is Verdict.PASSED
+    assert ratio(result, "T1") == pytest.approx(1.0, abs=0.06)
+    assert ratio(result, "path_length") == pytest.approx(1.0, abs=0.06)
+
+
+def test_problem_that_begins_to_reach_its_time_limit_in_half_of_its_plans_comes_first():
+    """So few failures of 300 plans are no verdict; the other problems' times are not touched."""
+    result = judged(failing={3: 5})
+    assert result.result.verdict is Verdict.PASSED
+    assert result.by_case["T1"][0].case == "problem 3"
+    assert ratio(result, "T1") == pytest.approx(1.0, abs=0.06)
+
+
 def test_problems_have_equal_weight_however_many_of_their_plans_fail():
     """Half of the problems have longer paths, and lose most of their plans."""
     half = range(15)
