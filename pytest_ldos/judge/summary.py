@@ -181,20 +181,19 @@ _NOTABLE_P: Final = 0.01
 
 @dataclass(frozen=True)
 class Drift:
-    """Change of a metric over a session, in both versions together.
+    """Change of a metric over an interleaved session, in both versions together.
 
     Attributes:
+        metric: its name.
         change: from the first pair of blocks to the last, relative to the version's median.
         p_value: two-sided, exact, under random order of the pairs of blocks.
+        is_notable: whether the report mentions it.
     """
 
     metric: str
     change: float
     p_value: float
-
-    @property
-    def is_notable(self) -> bool:
-        return self.p_value < _NOTABLE_P
+    is_notable: bool
 
 
 def find_drift(head: TrialSet, base: TrialSet) -> tuple[Drift, ...]:
@@ -219,7 +218,8 @@ def find_drift(head: TrialSet, base: TrialSet) -> tuple[Drift, ...]:
         values = [fmean(pairs[pair]) for pair in sorted(pairs)]
         trend = estimate_trend(values)
         if trend is not None:
-            drifts.append(Drift(name, trend.slope * (len(values) - 1), trend.p_value))
+            is_notable = trend.p_value < _NOTABLE_P
+            drifts.append(Drift(name, trend.slope * (len(values) - 1), trend.p_value, is_notable=is_notable))
     return tuple(drifts)
 
 

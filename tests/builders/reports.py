@@ -12,8 +12,8 @@ from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
-from pytest_ldos.judge.summary import Score
-from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.judge.summary import Drift, Score
+from pytest_ldos.measure.trial.record import Look, TrialSet
 from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.document import (
     Additions,
@@ -23,12 +23,10 @@ from pytest_ldos.show.report.document import (
     Difference,
     DifferenceKind,
     Document,
-    Drift,
     Failure,
     Gap,
     Interleaving,
     Load,
-    LookReport,
     MetricReport,
     Origin,
     PathReport,
@@ -223,8 +221,8 @@ def full_section(**changes: Any) -> Section:
             ),
         ),
         additions=Additions(
-            looks=(LookReport(head=10, base=10), LookReport(head=20, base=20)),
-            limit=LookReport(head=30, base=30),
+            looks=(Look(head=10, base=10), Look(head=20, base=20)),
+            limit=Look(head=30, base=30),
             added=10,
         ),
         calibration=CalibrationReport(

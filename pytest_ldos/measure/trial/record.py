@@ -162,7 +162,12 @@ class MotionTrial(Trial):
 
 @dataclass(frozen=True)
 class Look:
-    """Interim look of a comparison, by the numbers of trials of both versions."""
+    """One interim look at the comparison.
+
+    Attributes:
+        head: trials that this version had.
+        base: trials that the base had.
+    """
 
     head: int
     base: int

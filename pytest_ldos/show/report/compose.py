@@ -251,9 +251,7 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]
     return flat
 
 
-def report_interleaving(
-    head: TrialSet, base: TrialSet, drifts: tuple[document.Drift, ...]
-) -> document.Interleaving | None:
+def report_interleaving(head: TrialSet, base: TrialSet, drifts: tuple[Drift, ...]) -> document.Interleaving | None:
     if not head.is_interleaved_with(base):
         return None
     starts = {(trial.block, version) for trials, version in ((head, "head"), (base, "base")) for trial in trials.trials}
@@ -261,20 +259,12 @@ def report_interleaving(
     return document.Interleaving(blocks=len(order), order=order, drifts=drifts)
 
 
-def report_drifts(found: Sequence[Drift]) -> tuple[document.Drift, ...]:
-    return tuple(
-        document.Drift(metric=each.metric, change=each.change, p_value=each.p_value, is_notable=each.is_notable)
-        for each in found
-    )
-
-
 def report_additions(trials: TrialSet) -> document.Additions | None:
     if not trials.looks:
         return None
-    looks = tuple(document.LookReport(head=look.head, base=look.base) for look in trials.looks)
-    last = trials.last_look
-    limit = None if last is None else document.LookReport(head=last.head, base=last.base)
-    return document.Additions(looks=looks, limit=limit, added=max(len(trials.trials), looks[-1].head) - looks[0].head)
+    looks = trials.looks
+    added = max(len(trials.trials), looks[-1].head) - looks[0].head
+    return document.Additions(looks=looks, limit=trials.last_look, added=added)
 
 
 THIS_RUN: Final = "this run"
@@ -343,7 +333,7 @@ def _with_base(section: document.Section, judged: Judged, base: TrialSet) -> doc
         base=report_version(base, label=judged.base_label, file=str(judged.base_file or "")),
         differences=report_differences(head, base),
         score=judged.score,
-        interleaving=report_interleaving(head, base, report_drifts(judged.drifts)),
+        interleaving=report_interleaving(head, base, judged.drifts),
         notes=(
             *section.notes,
             *_describe_commit(base, judged.base_label),

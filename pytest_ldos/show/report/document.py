@@ -14,7 +14,8 @@ from typing import Final
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.judge.summary import Deadline, Score
+from pytest_ldos.judge.summary import Deadline, Drift, Score
+from pytest_ldos.measure.trial.record import Look
 
 KIND: Final = "pytest-ldos report"
 SCHEMA_VERSION: Final = 2
@@ -393,23 +394,6 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drift:
-    """Change of a metric over an interleaved session, in both versions together.
-
-    Attributes:
-        metric: its name.
-        change: from the first pair of blocks to the last, relative.
-        p_value: two-sided, under random order.
-        is_notable: whether the report mentions it.
-    """
-
-    metric: str
-    change: float
-    p_value: float
-    is_notable: bool
-
-
-@dataclass(frozen=True, kw_only=True)
 class Interleaving:
     """Base and this version measured interleaved in one session.
 
@@ -425,19 +409,6 @@ class Interleaving:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookReport:
-    """One interim look at the comparison.
-
-    Attributes:
-        head: trials that this version had.
-        base: trials that the base had.
-    """
-
-    head: int
-    base: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Additions:
     """Trials that were added because the comparison was inconclusive.
 
@@ -447,8 +418,8 @@ class Additions:
         added: trials of this version added after the first look.
     """
 
-    looks: tuple[LookReport, ...]
-    limit: LookReport | None
+    looks: tuple[Look, ...]
+    limit: Look | None
     added: int
 
 

@@ -17,7 +17,7 @@ from pytest_ldos.base.text import (
     without_logs,
 )
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline
+from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline, Drift
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Column, Kind, Table, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report import document
@@ -411,7 +411,7 @@ def describe_interleaving(interleaving: document.Interleaving | None) -> Iterato
         yield f"drift: {interleaving.blocks} blocks are too few to tell, {FEWEST_BLOCKS} are needed"
 
 
-def _describe_drift(drift: document.Drift) -> str:
+def _describe_drift(drift: Drift) -> str:
     return f"{drift.metric} {format_ratio(1 + drift.change)} (p = {drift.p_value:.2g})"
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from pytest_ldos.judge.summary import FEWEST_BLOCKS, find_drift
-from pytest_ldos.show.report.compose import report_drifts
 from pytest_ldos.show.report.document import Interleaving
 from pytest_ldos.show.report.words import describe_interleaving
 from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
@@ -81,7 +80,7 @@ def test_too_few_blocks_show_no_drift():
 
 
 def test_drift_is_reported_with_its_p_value():
-    found = report_drifts(find_drift(drifting(0.2, 1), drifting(0.2, 2)))
+    found = find_drift(drifting(0.2, 1), drifting(0.2, 2))
     (_, text) = describe_interleaving(Interleaving(blocks=20, order=("base", "head", "head", "base") * 5, drifts=found))
     assert text.startswith("drift over 20 blocks: T1 +")
     assert "T3 +0.0 % (p = 1)" in text
