@@ -19,6 +19,7 @@ from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ids_of, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.execution.scheduling import threads_of_hosts
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import executor_states
 
@@ -211,11 +212,8 @@ def _states(states: pl.DataFrame, name: str, category: str, tracks: Tracks) -> p
 
 def _thread_states(states: pl.DataFrame, model: ExecutionModel) -> pl.DataFrame:
     """States in the kernel events of the model's threads."""
-    hosts = model.hosts.select(host=pl.col("name"), host_row="id")
-    threads = model.threads.select("tid", "process", thread="id")
-    owners = threads.join(model.processes.select(process="id", host_row="host"), on="process")
     found = states.cast({"host": pl.String, "preempted_by_name": pl.String})
-    found = found.join(hosts.join(owners, on="host_row"), on=["host", "tid"])
+    found = found.join(threads_of_hosts(model), on=["host", "tid"])
     rival = pl.format("{} ({})", "preempted_by_name", "preempted_by")
     return found.with_columns(rival=rival).sort("thread", "begin_ns")
 

@@ -11,20 +11,8 @@ from pytest_ldos.base.series import CENSORED, Invalid, Missing, Value
 from pytest_ldos.base.text import Rendered, counted
 from pytest_ldos.instruments import study as values
 from pytest_ldos.instruments.study import Study
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, render, to_json
-from pytest_ldos.show.page.model import (
-    ABSENT,
-    Block,
-    Bullets,
-    Column,
-    Drawing,
-    Figure,
-    Folded,
-    Kind,
-    Page,
-    Section,
-    Table,
-)
 
 if TYPE_CHECKING:
     from htpy import Node
@@ -57,7 +45,7 @@ def failures_of(study: Study) -> Iterator[str]:
 def shown(cell: values.Cell) -> str:
     """A cell as text: four significant digits, counts whole."""
     if cell is None:
-        return ABSENT
+        return page.ABSENT
     if isinstance(cell, str | int):
         return str(cell)
     return f"{cell:.0f}" if 1000 <= abs(cell) < _EXACT else f"{cell:.4g}"
@@ -121,35 +109,45 @@ def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool
     return render(compose_page(study), kind, width=width, color=color)
 
 
-def compose_page(study: Study) -> Page:
-    notes = Section("Notes", (Bullets((*failures_of(study), *study.notes)),))
-    return Page(
+def compose_page(study: Study) -> page.Page:
+    notes = page.Section("Notes", (page.Bullets((*failures_of(study), *study.notes)),))
+    return page.Page(
         title=f"ldos {study.instrument}",
         setting=tuple(setting_of(study)),
-        blocks=(notes, *map(_show_table, study.tables), Section("Figures", tuple(map(_show_figure, study.figures)))),
+        blocks=(
+            notes,
+            *map(_show_table, study.tables),
+            page.Section("Figures", tuple(map(_show_figure, study.figures))),
+        ),
         made=f"measured {study.started_at}",
     )
 
 
-def _show_table(table: values.Table) -> Block:
+def _show_table(table: values.Table) -> page.Block:
     """A table; its rows are named by the columns up to the last column of words in the first half."""
     kinds = [
-        Kind.NAME if any(isinstance(row[place], str) for row in table.rows) else Kind.NUMBER if place else Kind.WORD
+        page.Kind.NAME
+        if any(isinstance(row[place], str) for row in table.rows)
+        else page.Kind.NUMBER
+        if place
+        else page.Kind.WORD
         for place in range(len(table.columns))
     ]
     half = kinds[: (len(kinds) + 1) // 2]
-    content = Table(
-        columns=tuple(Column(each.heading, kind) for each, kind in zip(table.columns, kinds, strict=True)),
+    content = page.Table(
+        columns=tuple(page.Column(each.heading, kind) for each, kind in zip(table.columns, kinds, strict=True)),
         rows=tuple(tuple(map(shown, row)) for row in table.rows),
-        key=max((place for place, kind in enumerate(half, 1) if kind is Kind.NAME), default=1),
+        key=max((place for place, kind in enumerate(half, 1) if kind is page.Kind.NAME), default=1),
     )
-    return Folded(table.title, (content,), is_long=True) if table.is_detail else Section(table.title, (content,))
+    return (
+        page.Folded(table.title, (content,), is_long=True) if table.is_detail else page.Section(table.title, (content,))
+    )
 
 
-def _show_figure(figure: values.Figure) -> Figure:
+def _show_figure(figure: values.Figure) -> page.Figure:
     def draw() -> Node:
         from pytest_ldos.show.report.figures import draw_figure  # noqa: PLC0415 - its library is optional
 
         return draw_figure(figure)
 
-    return Figure(title=figure.title, drawings=(Drawing(draw),))
+    return page.Figure(title=figure.title, drawings=(page.Drawing(draw),))

@@ -12,25 +12,8 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.base.text import Rendered, counted, format_duration, format_ratio, listed
+from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, finite, render, require_format, to_json
-from pytest_ldos.show.page.model import (
-    ABSENT,
-    Amount,
-    Badge,
-    Block,
-    Cell,
-    Drawing,
-    Figure,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    left_out,
-    names,
-    numbers,
-    words,
-)
 from pytest_ldos.show.report.analysis import Analysis
 from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.coverage import name_missing
@@ -137,7 +120,7 @@ def find_passages(flow: FlowGraph, paths: Sequence[PathSpec], thread_states: pl.
     return [PathPassages(each, break_down(flow, each, thread_states=states, critical=critical)) for each in found]
 
 
-def show_passages(passages: PathPassages) -> Section:
+def show_passages(passages: PathPassages) -> page.Section:
     path, latencies_ns = passages.instances.path, passages.instances.table["latency_ns"].to_list()
     median, worst = passages.waterfall("median passage", 0.5), passages.waterfall("worst passage", 1.0)
     note = (
@@ -152,10 +135,12 @@ def show_passages(passages: PathPassages) -> Section:
 
         return draw_latencies(f"latency of {path.name}", latencies_ns)
 
-    return Section(f"path {path.name}", (Text(note), *show_waterfalls(median, worst, of=path.name), Drawing(histogram)))
+    return page.Section(
+        f"path {path.name}", (page.Text(note), *show_waterfalls(median, worst, of=path.name), page.Drawing(histogram))
+    )
 
 
-def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterator[Block]:
+def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterator[page.Block]:
     """Two waterfalls of a path, one above the other on one scale, and their table."""
     shortest, longest = sorted((one.duration_ns, other.duration_ns))
 
@@ -166,13 +151,13 @@ def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterat
 
     sums = [sums_of(each) for each in (one, other)]
     rows = tuple(
-        (name, *(ABSENT if (found := each.get(name)) is None else format_duration(found) for each in sums))
+        (name, *(page.ABSENT if (found := each.get(name)) is None else format_duration(found) for each in sums))
         for name in dict.fromkeys(name for each in sums for name in each)
     )
-    yield Figure(
+    yield page.Figure(
         title=f"{of}: {one.title} and {other.title}" if of else f"{one.title} and {other.title}",
-        drawings=(Drawing(draw),),
-        table=Table(columns=(*names("part"), *numbers(one.title, other.title)), rows=rows),
+        drawings=(page.Drawing(draw),),
+        table=page.Table(columns=(*page.names("part"), *page.numbers(one.title, other.title)), rows=rows),
     )
 
 
@@ -227,13 +212,13 @@ def render_against(
     if kind is Format.JSON:
         return to_json(_plain(bases, heads, difference))
     most = None if whole or kind is not Format.TERMINAL else _MOST
-    page = _compose(bases, heads, difference, most)
+    composed = _compose(bases, heads, difference, most)
     if kind is Format.HTML:
-        page = replace(page, blocks=(*page.blocks, *_paths(bases, heads)), is_interactive=True)
-    return render(page, kind, width=width, color=color)
+        composed = replace(composed, blocks=(*composed.blocks, *_paths(bases, heads)), is_interactive=True)
+    return render(composed, kind, width=width, color=color)
 
 
-def _compose(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference, most: int | None) -> Page:
+def _compose(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Difference, most: int | None) -> page.Page:
     differing = [each for each in difference.compared if each.differs]
     counts = (
         f"{counted(len(differing), 'time or rate differs', 'times or rates differ')} {_sure(difference)}, "
@@ -241,15 +226,22 @@ def _compose(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Dif
     )
     first = [f"; the largest: {each.kind} {each.name}, {format_ratio(each.ratio)}" for each in differing[:1]]
     in_some = listed(difference.in_some_runs, _MOST_NAMES)
-    return Page(
+    return page.Page(
         title=f"{'Trace' if len(heads) == 1 else 'Traces'} {_names(heads)} compared with {_names(bases)}",
         answer="".join((counts, *first, _grown(bases, heads, differing))),
         setting=tuple(_setting(bases, heads, difference)),
         blocks=(
-            Text(describe_evidence(difference), Tone.QUIET if difference.evidence is Evidence.RUNS else Tone.DOUBT),
-            *([Text(f"not compared, as not every run has enough values: {in_some}", Tone.DOUBT)] if in_some else []),
-            Section("New or gone", (_changed(difference),)),
-            Section("Times and rates", tuple(_compared(difference, most))),
+            page.Text(
+                describe_evidence(difference),
+                page.Tone.QUIET if difference.evidence is Evidence.RUNS else page.Tone.DOUBT,
+            ),
+            *(
+                [page.Text(f"not compared, as not every run has enough values: {in_some}", page.Tone.DOUBT)]
+                if in_some
+                else []
+            ),
+            page.Section("New or gone", (_changed(difference),)),
+            page.Section("Times and rates", tuple(_compared(difference, most))),
         ),
         made=f"pytest-ldos {version('pytest-ldos')}",
     )
@@ -303,53 +295,53 @@ def _setting(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Dif
     yield smallest if difference.evidence is Evidence.SEPARATION else f"{chance}; {smallest}"
 
 
-def _changed(difference: Difference) -> Table:
+def _changed(difference: Difference) -> page.Table:
     sides = (
-        (difference.new, "new", Tone.DOUBT, difference.head_runs),
-        (difference.gone, "gone", Tone.BAD, difference.base_runs),
+        (difference.new, "new", page.Tone.DOUBT, difference.head_runs),
+        (difference.gone, "gone", page.Tone.BAD, difference.base_runs),
     )
     rows = tuple(
-        (each.kind, each.name, Badge(word if each.runs == of else f"{word}, in {each.runs} of {of} runs", tone))
+        (each.kind, each.name, page.Badge(word if each.runs == of else f"{word}, in {each.runs} of {of} runs", tone))
         for some, word, tone, of in sides
         for each in some
     )
-    columns = (*words("kind"), *names("name"), *words("state"))
-    return Table(columns=columns, rows=rows, key=2)
+    columns = (*page.words("kind"), *page.names("name"), *page.words("state"))
+    return page.Table(columns=columns, rows=rows, key=2)
 
 
-def _compared(difference: Difference, most: int | None) -> Iterator[Block]:
+def _compared(difference: Difference, most: int | None) -> Iterator[page.Block]:
     shown = difference.compared[:most]
-    values = numbers("base", "head", "change", "interval", "base n", "head n")
-    columns = (*words("quantity"), *names("name"), *words(_sure(difference)), *values)
-    yield Table(columns=columns, rows=tuple(map(_row, shown)), key=2)
-    yield from left_out(len(difference.compared) - len(shown))
+    values = page.numbers("base", "head", "change", "interval", "base n", "head n")
+    columns = (*page.words("quantity"), *page.names("name"), *page.words(_sure(difference)), *values)
+    yield page.Table(columns=columns, rows=tuple(map(_row, shown)), key=2)
+    yield from page.left_out(len(difference.compared) - len(shown))
 
 
-def _row(each: Compared) -> tuple[Cell, ...]:
-    judged: Cell = ABSENT
+def _row(each: Compared) -> tuple[page.Cell, ...]:
+    judged: page.Cell = page.ABSENT
     if each.differs:
-        judged = Badge("longer", Tone.BAD) if each.ratio > 1 else Badge("shorter", Tone.GOOD)
+        judged = page.Badge("longer", page.Tone.BAD) if each.ratio > 1 else page.Badge("shorter", page.Tone.GOOD)
     bounds = f"{_bound(each.low)} … {_bound(each.high)}"
     return (
         each.kind.value,
         each.name,
         judged,
-        *(Amount(format_duration(ns), value=ns) for ns in (each.base_ns, each.head_ns)),
-        Amount(format_ratio(each.ratio), value=each.ratio),
+        *(page.Amount(format_duration(ns), value=ns) for ns in (each.base_ns, each.head_ns)),
+        page.Amount(format_ratio(each.ratio), value=each.ratio),
         bounds,
-        *(Amount(str(count), value=count) for count in (each.base_count, each.head_count)),
+        *(page.Amount(str(count), value=count) for count in (each.base_count, each.head_count)),
     )
 
 
 def _bound(ratio: float) -> str:
-    return format_ratio(ratio) if 1 / _WIDEST < ratio < _WIDEST else ABSENT
+    return format_ratio(ratio) if 1 / _WIDEST < ratio < _WIDEST else page.ABSENT
 
 
-def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[Section]:
+def _paths(bases: Sequence[SeenRun], heads: Sequence[SeenRun]) -> Iterator[page.Section]:
     for name in dict.fromkeys(name for each in heads for name in each.waterfalls):
         if any(name in each.waterfalls for each in bases):
             sides = (_middle("base", bases, name), _middle("head", heads, name))
-            yield Section(f"path {name}", tuple(show_waterfalls(*mark_growth(*sides), of=name)))
+            yield page.Section(f"path {name}", tuple(show_waterfalls(*mark_growth(*sides), of=name)))
 
 
 def _middle(side: str, runs: Sequence[SeenRun], path: str) -> Waterfall:

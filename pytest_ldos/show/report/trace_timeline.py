@@ -21,6 +21,7 @@ from pytest_ldos.show.page.formats import to_json
 from pytest_ldos.show.report.svg import box, line, place, words
 from pytest_ldos.show.report.trace_graph import cut
 from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.execution.scheduling import threads_of_hosts
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
 from pytest_ldos.trace.flow.summary import STATES, WAITING, states_in_windows
 
@@ -165,9 +166,7 @@ class _Builder:
         waits = pl.DataFrame() if states is None else states.filter(pl.col("state") == "runnable")
         if not len(waits):
             return _bounded(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
-        hosts = self._model.processes.join(self._model.hosts.select(host="id", host_name="name"), on="host")
-        owned = self._threads.join(hosts.select("host_name", process="id"), on="process")
-        keys = owned.select("tid", thread="id", host="host_name")
+        keys = threads_of_hosts(self._model).join(self._threads.select(thread="id"), on="thread")
         found = waits.with_columns(pl.col("host").cast(pl.String)).join(keys, on=["host", "tid"])
         return self._slices(found, "begin_ns", "end_ns")
 
