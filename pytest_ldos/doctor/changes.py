@@ -7,12 +7,11 @@ import json
 import os
 import shutil
 import subprocess
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import psutil
 
@@ -243,15 +242,15 @@ def _read(file: Path) -> list[Change]:
 
 
 @dataclass(frozen=True)
-class Fix(ABC):
-    """A change of this machine, described in the imperative; reversible if `ChangeLog` can restore the former state."""
+class Fix:
+    """A change of this machine, described in the imperative; reversible if `ChangeLog` can restore the former state.
+
+    `apply` raises `MendFailed` with an equivalent command if it failed.
+    """
 
     description: str
-    is_reversible: ClassVar[bool] = False
-
-    @abstractmethod
-    def apply(self, machine: Machine, changes: ChangeLog) -> None:
-        """Applies the fix; raises `MendFailed` with an equivalent command if it failed."""
+    apply: Callable[[Machine, ChangeLog], None]
+    is_reversible: bool = False
 
 
 class Status(StrEnum):
@@ -285,16 +284,14 @@ def error(name: str, text: str, remedy: str) -> Finding:
     return Finding(name, Status.ERROR, text, remedy)
 
 
-@dataclass(frozen=True)
-class SetValues(Fix):
+def set_values(description: str, values: Mapping[str, str]) -> Fix:
     """Writes values by path, which last until they are undone or the machine restarts."""
 
-    values: Mapping[str, str]
-    is_reversible: ClassVar[bool] = True
-
-    def apply(self, machine: Machine, changes: ChangeLog) -> None:
-        for place, value in self.values.items():
+    def apply(machine: Machine, changes: ChangeLog) -> None:
+        for place, value in values.items():
             changes.set_value(machine, place, value)
+
+    return Fix(description, apply, is_reversible=True)
 
 
 def mend(
@@ -317,16 +314,12 @@ def describe_question(fix: Fix) -> str:
     return f"{fix.description}?" if fix.is_reversible else f"{fix.description} (cannot be undone)?"
 
 
-@dataclass(frozen=True)
-class RemoveStale(Fix):
+def remove_stale(description: str, paths: Sequence[Path], find: Callable[[Machine], Sequence[Path]]) -> Fix:
     """Removes the found files and folders that are still unused when the fix is applied."""
 
-    paths: Sequence[Path]
-    find: Callable[[Machine], Sequence[Path]]
-
-    def apply(self, machine: Machine, changes: ChangeLog) -> None:
-        still = set(self.find(machine))
-        for path in self.paths:
+    def apply(machine: Machine, _: ChangeLog) -> None:
+        still = set(find(machine))
+        for path in paths:
             try:
                 if path in still and path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
@@ -334,3 +327,5 @@ class RemoveStale(Fix):
                     path.unlink(missing_ok=True)
             except OSError as error:
                 raise MendFailed(f"{path} cannot be removed: {error.strerror}", remedy=f"sudo rm -r {path}") from None
+
+    return Fix(description, apply)

@@ -8,7 +8,7 @@ import re
 import select
 import signal
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 import psutil
 
 from pytest_ldos.base.errors import MendFailed
-from pytest_ldos.doctor.changes import ChangeLog, Finding, Fix, Machine, ProcessFacts, RemoveStale, ok, warning
+from pytest_ldos.doctor.changes import ChangeLog, Finding, Fix, Machine, ProcessFacts, ok, remove_stale, warning
 from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner, name_of_command
 from pytest_ldos.host.temporary import SHORT_FOLDERS
 
@@ -27,16 +27,12 @@ _FOLDERS: Final = "ldos-lttng-*"
 _HOME: Final = "LTTNG_HOME"
 
 
-@dataclass(frozen=True)
-class DestroySessions(Fix):
-    names: Sequence[str]
-
-    def apply(self, machine: Machine, changes: ChangeLog) -> None:
-        for name in self.names:
-            done = machine.run([*_LTTNG, "destroy", name])
-            if done is None or done.returncode != 0:
-                reason = "" if done is None else done.stderr.strip()
-                raise MendFailed(f"session {name} cannot be destroyed: {reason}", remedy=f"lttng destroy {name}")
+def _destroy(names: Sequence[str], machine: Machine, _: ChangeLog) -> None:
+    for name in names:
+        done = machine.run([*_LTTNG, "destroy", name])
+        if done is None or done.returncode != 0:
+            reason = "" if done is None else done.stderr.strip()
+            raise MendFailed(f"session {name} cannot be destroyed: {reason}", remedy=f"lttng destroy {name}")
 
 
 def check_sessions(machine: Machine) -> Finding:
@@ -46,7 +42,7 @@ def check_sessions(machine: Machine) -> Finding:
     stale = [name for name in names for match in [_OURS.fullmatch(name)] if match and int(match.group(1)) not in pids]
     others = [name for name in names if name not in stale]
     if stale:
-        fix = DestroySessions(f"destroy {len(stale)} LTTng sessions; the traces stay", stale)
+        fix = Fix(f"destroy {len(stale)} LTTng sessions; the traces stay", partial(_destroy, stale))
         remedy = "; ".join(f"lttng destroy {name}" for name in stale)
         return warning("LTTng sessions", f"left by runs that are gone: {', '.join(stale)}", remedy, fix)
     return ok("LTTng sessions", f"of others: {', '.join(others)}" if others else "none")
@@ -70,7 +66,7 @@ def check_daemon_folders(machine: Machine) -> Finding:
         return ok("recorders' folders", "none left behind")
     places = ", ".join(str(folder) for folder in dict.fromkeys(path.parent for path in stale))
     text = f"{len(stale)} in {places} whose session daemon is gone"
-    fix = RemoveStale(f"remove {len(stale)} folders {_FOLDERS} in {places}", stale, find_daemon_folders)
+    fix = remove_stale(f"remove {len(stale)} folders {_FOLDERS} in {places}", stale, find_daemon_folders)
     return warning("recorders' folders", text, "ldos doctor --fix removes them", fix)
 
 
@@ -86,14 +82,6 @@ PATIENCE_S: Final = 5.0
 """Seconds to wait after each signal. A Gazebo server takes 2.2 s from SIGINT to its end."""
 
 _LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-
-
-@dataclass(frozen=True)
-class EndProcess(Fix):
-    process: ProcessFacts
-
-    def apply(self, machine: Machine, changes: ChangeLog) -> None:
-        end_process(self.process)
 
 
 def end_process(process: ProcessFacts, *, patience_s: float = PATIENCE_S) -> None:
@@ -181,7 +169,7 @@ def check_strays(machine: Machine) -> Iterator[Finding]:
     for process, role in strays:
         orphan = ", left behind by its parent" if process.parent == 1 else ""
         text = f"{role} {process.pid}{orphan}: {_short_command(process)}"
-        fix = EndProcess(f"end process {process.pid} ({role})", process)
+        fix = Fix(f"end process {process.pid} ({role})", lambda *_, process=process: end_process(process))
         yield warning(f"stray process {process.pid}", text, f"kill {process.pid}", fix)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.ros2 import DEFAULT, DISTROS
-from pytest_ldos.doctor.changes import Finding, Machine, RemoveStale, SetValues, Status, error, ok, warning
+from pytest_ldos.doctor.changes import Finding, Machine, Status, error, ok, remove_stale, set_values, warning
 from pytest_ldos.host.availability import (
     ROS_PYTHON,
     Availability,
@@ -197,7 +197,7 @@ def _check(machine: Machine, name: str, *, enough: int, recommended: int, source
         return warning(title, f"net.core.{name} is not to be seen in this network namespace", f"on the host: {remedy}")
     if int(value) >= enough:
         return ok(title, f"at most {_size(int(value))}")
-    fix = SetValues(f"set net.core.{name} from {value} to {recommended}", {place: str(recommended)})
+    fix = set_values(f"set net.core.{name} from {value} to {recommended}", {place: str(recommended)})
     return warning(title, f"at most {_size(int(value))}; {source} asks for {_size(enough)}", remedy, fix)
 
 
@@ -230,7 +230,7 @@ def check_stale_segments(machine: Machine) -> Finding:
         return ok("Fast DDS leftovers", "none")
     size = sum(path.stat().st_size for path in stale if path.exists()) / 1e6
     text = f"{len(stale)} files of processes that are gone ({size:.1f} MB in {machine.path(_PLACE)})"
-    fix = RemoveStale(f"remove {len(stale)} unused files of Fast DDS", stale, find_stale_segments)
+    fix = remove_stale(f"remove {len(stale)} unused files of Fast DDS", stale, find_stale_segments)
     return warning("Fast DDS leftovers", text, "fastdds shm clean", fix)
 
 

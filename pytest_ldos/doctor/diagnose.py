@@ -19,7 +19,7 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.ros2 import TRACEPOINTS_OFF
 from pytest_ldos.doctor import check_leftovers, check_ros
-from pytest_ldos.doctor.changes import Finding, Machine, SetValues, Status, error, ok, warning
+from pytest_ldos.doctor.changes import Finding, Machine, Status, error, ok, set_values, warning
 from pytest_ldos.host.counters import has_capability
 from pytest_ldos.host.cpu import (
     SMT_CONTROL,
@@ -49,7 +49,9 @@ def check_governor(machine: Machine) -> Finding:
         return ok("CPU governor", f"{_STEADY} on all {len(governors)} CPUs")
     text = f"{', '.join(sorted(set(others.values())))} on {len(others)} of {len(governors)} CPUs"
     remedy = "sudo cpupower frequency-set -g performance"
-    fix = SetValues(f"set the governor of {len(others)} CPUs to {_STEADY} {_NEW_CLASS}", dict.fromkeys(others, _STEADY))
+    fix = set_values(
+        f"set the governor of {len(others)} CPUs to {_STEADY} {_NEW_CLASS}", dict.fromkeys(others, _STEADY)
+    )
     files = machine.path("sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_available_governors")
     is_offered = all(_STEADY in read_setting(file).split() for file in files)
     return warning("CPU governor", f"{text}: the clock follows the load", remedy, fix if is_offered else None)
@@ -61,7 +63,7 @@ def check_turbo(machine: Machine) -> Finding:
         return ok("CPU turbo", "not to be seen here")
     if turbo == "off":
         return ok("CPU turbo", "off")
-    fix = SetValues(f"turn turbo off {_NEW_CLASS}", {switch.place: switch.off})
+    fix = set_values(f"turn turbo off {_NEW_CLASS}", {switch.place: switch.off})
     remedy = f"echo {switch.off} | sudo tee /{switch.place}"
     return warning("CPU turbo", "on: the clock depends on heat and on what other cores do", remedy, fix)
 
@@ -71,7 +73,7 @@ def check_smt(machine: Machine) -> Finding:
     if smt != "on":
         return ok("CPU threads (SMT)", "off" if smt == "off" else "not to be seen here")
     can_switch = machine.read(SMT_CONTROL) == "on"
-    fix = SetValues(f"turn SMT off {_NEW_CLASS}", {SMT_CONTROL: "off"}) if can_switch else None
+    fix = set_values(f"turn SMT off {_NEW_CLASS}", {SMT_CONTROL: "off"}) if can_switch else None
     remedy = f"echo off | sudo tee /{SMT_CONTROL}"
     return warning("CPU threads (SMT)", "on: two threads share each core", remedy, fix)
 
@@ -164,7 +166,7 @@ def check_switches_of_users(machine: Machine) -> Finding:
     remedy = f"sudo sysctl kernel.perf_event_paranoid={_FOR_ALL}"
     text = f"only root may record them (kernel.perf_event_paranoid is {level or 'not to be seen'})"
     change = f"set kernel.perf_event_paranoid from {level} to {_FOR_ALL}: {_EXPOSED}"
-    return warning(_NAME, text, remedy, SetValues(change, {_PARANOID: str(_FOR_ALL)}) if level else None)
+    return warning(_NAME, text, remedy, set_values(change, {_PARANOID: str(_FOR_ALL)}) if level else None)
 
 
 _OLDEST: Final = (2, 13)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 from pathlib import Path
 from typing import Any
 
-from pytest_ldos.doctor.changes import Machine
+from pytest_ldos.doctor.changes import ChangeLog, Fix, Machine
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import StackKind
@@ -63,3 +64,10 @@ def add_program(folder: Path, name: str, script: str) -> Path:
     (folder / name).write_text(f"#!/bin/sh\n{script}\n")
     (folder / name).chmod(0o755)
     return folder
+
+
+def values_set_by(fix: Fix, machine: Machine) -> dict[str, str]:
+    """Values by path that a fix sets on a machine of these files, as root."""
+    changes = ChangeLog(machine.root / "changes.json")
+    fix.apply(dataclasses.replace(machine, uid=0), changes)
+    return {each.place: each.after for each in changes.changes}

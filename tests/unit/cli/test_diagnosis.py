@@ -6,11 +6,11 @@ import dataclasses
 import json
 
 from pytest_ldos.cli.setup import render_diagnosis, render_diagnosis_json
-from pytest_ldos.doctor.changes import SetValues, error, ok, warning
+from pytest_ldos.doctor.changes import error, ok, set_values, warning
 
 FINDINGS = [
     ok("disk", "9.0 GiB free"),
-    warning("CPU turbo", "on", "echo 1 > no_turbo", SetValues("turn turbo off", {"a": "1"})),
+    warning("CPU turbo", "on", "echo 1 > no_turbo", set_values("turn turbo off", {"a": "1"})),
     error("LTTng tools", "not installed", "sudo apt-get install lttng-tools"),
 ]
 

@@ -9,7 +9,7 @@ from pytest_ldos.doctor.diagnose import check_governor, check_isolated_cpus, che
 from pytest_ldos.host.cpu import read_turbo
 from pytest_ldos.host.interference import Interference, measure_briefly
 from tests.builders.busy import foreign_load, name_all_others
-from tests.builders.machine import CPU, build_machine
+from tests.builders.machine import CPU, build_machine, values_set_by
 
 
 def test_machine_with_steady_settings(tmp_path):
@@ -19,11 +19,12 @@ def test_machine_with_steady_settings(tmp_path):
 
 
 def test_governor_that_follows_the_load_is_reported(tmp_path):
-    finding = check_governor(build_machine(tmp_path, {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"}))
+    machine = build_machine(tmp_path, {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"})
+    finding = check_governor(machine)
     assert finding.status is Status.WARNING
     assert finding.text.startswith("powersave on 1 of 2 CPUs")
     assert finding.fix.description.startswith("set the governor of 1 CPUs to performance")
-    assert finding.fix.values == {f"{CPU}/cpu1/cpufreq/scaling_governor": "performance"}
+    assert values_set_by(finding.fix, machine) == {f"{CPU}/cpu1/cpufreq/scaling_governor": "performance"}
 
 
 def test_missing_performance_governor_is_not_offered(tmp_path):
@@ -50,8 +51,8 @@ def test_generic_turbo_switch(tmp_path, boost, turbo):
 
 
 def test_smt_with_and_without_a_switch(tmp_path):
-    on = check_smt(build_machine(tmp_path, {f"{CPU}/smt/active": "1", f"{CPU}/smt/control": "on"}))
-    assert on.fix.values == {f"{CPU}/smt/control": "off"}
+    machine = build_machine(tmp_path, {f"{CPU}/smt/active": "1", f"{CPU}/smt/control": "on"})
+    assert values_set_by(check_smt(machine).fix, machine) == {f"{CPU}/smt/control": "off"}
     forced = check_smt(build_machine(tmp_path, {f"{CPU}/smt/active": "1", f"{CPU}/smt/control": "notimplemented"}))
     assert (forced.status, forced.fix) == (Status.WARNING, None)
 

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from pytest_ldos.base.errors import MendFailed, RecordUnreadable
-from pytest_ldos.doctor.changes import ChangeLog, Finding, SetValues, Status, changes_file, describe_question, mend
+from pytest_ldos.doctor.changes import ChangeLog, Finding, Status, changes_file, describe_question, mend, set_values
 from pytest_ldos.doctor.check_ros import check_receive_buffer, check_send_buffer
 from pytest_ldos.doctor.diagnose import check_governor, check_smt, check_turbo
 from tests.builders.machine import BOOT_ID, CPU, add_program, build_machine
@@ -47,7 +47,7 @@ def settings(machine):
 def change(machine, file, place=RMEM, value="999"):
     list(
         mend(
-            [Finding("a", Status.WARNING, "b", fix=SetValues("change it", {place: value}))],
+            [Finding("a", Status.WARNING, "b", fix=set_values("change it", {place: value}))],
             machine,
             ChangeLog(file),
             agrees=yes,
@@ -134,7 +134,7 @@ def test_crash_between_record_and_change_is_harmless(machine, file):
 def test_failed_change_is_not_recorded_and_the_next_is_tried(machine, file):
     (machine.root / RMEM).unlink()
     findings = [
-        Finding("a", Status.WARNING, "b", fix=SetValues("set what is missing", {RMEM: "1"})),
+        Finding("a", Status.WARNING, "b", fix=set_values("set what is missing", {RMEM: "1"})),
         check_turbo(machine),
     ]
     lines = list(mend(findings, machine, ChangeLog(file), agrees=yes))
@@ -180,7 +180,7 @@ def test_without_sudo_the_command_is_shown(tmp_path, file, sudo):
     bin_ = add_program(tmp_path / "bin", "sudo", sudo) if sudo else tmp_path
     machine = build_machine(tmp_path / "m", UNSTEADY, uid=1000, environment={"PATH": str(bin_)})
     with pytest.raises(MendFailed, match=rf"echo 999 \| sudo tee {machine.path(RMEM)}"):
-        SetValues("change it", {RMEM: "999"}).apply(machine, ChangeLog(file))
+        set_values("change it", {RMEM: "999"}).apply(machine, ChangeLog(file))
     assert machine.read(RMEM) == "212992"
     assert not file.exists()
 

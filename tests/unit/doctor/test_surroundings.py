@@ -19,7 +19,7 @@ from pytest_ldos.doctor.diagnose import (
     check_tools,
     check_tracing_group,
 )
-from tests.builders.machine import HEALTHY, add_program, build_machine
+from tests.builders.machine import HEALTHY, add_program, build_machine, values_set_by
 
 OK, WARNING, ERROR = Status.OK, Status.WARNING, Status.ERROR
 MODULE = f"lib/modules/{platform.release()}/updates/dkms/lttng-tracer.ko.zst"
@@ -98,7 +98,7 @@ def test_socket_buffers(tmp_path):
     machine = build_machine(tmp_path, small)
     finding = check_receive_buffer(machine)
     assert (finding.status, finding.remedy) == (WARNING, "sudo sysctl -w net.core.rmem_max=2147483647")
-    assert finding.fix.values == {"proc/sys/net/core/rmem_max": "2147483647"}
+    assert values_set_by(finding.fix, machine) == {"proc/sys/net/core/rmem_max": "2147483647"}
     assert check_send_buffer(machine).status is OK
 
 

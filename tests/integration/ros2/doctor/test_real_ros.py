@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pytest_ldos.doctor.changes import ChangeLog, Machine, RemoveStale, Status
+from pytest_ldos.doctor.changes import ChangeLog, Machine, Status, remove_stale
 from pytest_ldos.doctor.check_leftovers import find_strays
 from pytest_ldos.doctor.check_ros import check_python, check_tracetools, find_stale_segments
 from pytest_ldos.host.availability import rmw_installed, ros_python_available
@@ -44,7 +44,7 @@ def test_shared_memory_of_a_killed_node_is_found_and_removed(node, tmp_path):
     node.wait()
     left = sorted(set(find_stale_segments(machine)) - held)
     assert any(path.name.endswith("_el") for path in left)
-    RemoveStale("remove what the node left", left, find_stale_segments).apply(machine, ChangeLog(tmp_path / "c.json"))
+    remove_stale("remove what the node left", left, find_stale_segments).apply(machine, ChangeLog(tmp_path / "c.json"))
     assert not any(path.exists() for path in left)
 
 
