@@ -42,17 +42,9 @@ class Percentiles:
     def of(cls, times_ns: Times) -> Percentiles:
         """Computes nearest-rank percentiles of at least one time."""
         places = [-(-len(times_ns) * permille // 1000) - 1 for permille in (500, 900, 990, 999)]
-        p50, p90, p99, p999 = np.partition(times_ns, places)[places] / _NS_PER_US
-        return cls(
-            count=len(times_ns),
-            low=float(times_ns.min()) / _NS_PER_US,
-            mean=float(times_ns.mean()) / _NS_PER_US,
-            p50=float(p50),
-            p90=float(p90),
-            p99=float(p99),
-            p999=float(p999),
-            high=float(times_ns.max()) / _NS_PER_US,
-        )
+        p50, p90, p99, p999 = map(float, np.partition(times_ns, places)[places] / _NS_PER_US)
+        low, mean, high = (float(each) / _NS_PER_US for each in (times_ns.min(), times_ns.mean(), times_ns.max()))
+        return cls(count=len(times_ns), low=low, mean=mean, p50=p50, p90=p90, p99=p99, p999=p999, high=high)
 
 
 def combine(parts: Sequence[Percentiles]) -> Percentiles:

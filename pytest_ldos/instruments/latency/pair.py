@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -135,11 +135,11 @@ def cyclone_commands(case: LatencyCase, site: Site, *, domain: int, folder: Path
         pong_cpu=spec.pong_cpu,
         samples=str(samples),
     )
-    is_one = case.transport is Transport.ONE_PROCESS
-    cpus = (spec.ping_cpu, spec.pong_cpu) if is_one else (spec.ping_cpu,)
+    program = [sys.executable, "-m", "pytest_ldos.instruments.latency.peer"]
+    ping, pong = _sides(case, spec, lambda role: [*program, json.dumps(asdict(replace(given, role=role)))])
     return PairCommands(
-        ping=_command(spec, replace(given, role=BOTH) if is_one else given, cpus),
-        pong=None if is_one else _command(spec, replace(given, role=PONG), (spec.pong_cpu,)),
+        ping=ping,
+        pong=pong,
         environment=environment_of(case),
         samples=samples,
         must_share_memory=case.transport is Transport.SHARED_MEMORY,
@@ -147,9 +147,13 @@ def cyclone_commands(case: LatencyCase, site: Site, *, domain: int, folder: Path
     )
 
 
-def _command(spec: LatencySpec, given: PeerParameters, cpus: tuple[int, ...]) -> list[str]:
-    program = [sys.executable, "-m", "pytest_ldos.instruments.latency.peer"]
-    return [*prefix_of(spec, cpus), *program, json.dumps(asdict(given))]
+def _sides(
+    case: LatencyCase, spec: LatencySpec, command: Callable[[str], list[str]]
+) -> tuple[list[str], list[str] | None]:
+    """Commands of ping and pong on their CPUs, made by role; without pong, ping has both roles."""
+    if case.transport is Transport.ONE_PROCESS:
+        return [*prefix_of(spec, (spec.ping_cpu, spec.pong_cpu)), *command(BOTH)], None
+    return [*prefix_of(spec, (spec.ping_cpu,)), *command(PING)], [*prefix_of(spec, (spec.pong_cpu,)), *command(PONG)]
 
 
 _TRANSPORTS: Final = {Transport.ONE_PROCESS: "DEFAULT", Transport.LOOPBACK: "UDPv4", Transport.SHARED_MEMORY: "SHM"}
@@ -170,21 +174,20 @@ def rclcpp_commands(case: LatencyCase, site: Site, *, domain: int, folder: Path)
         "rate_hz": float(spec.rate_hz),
         "samples": str(samples),
     }
-    is_one = case.transport is Transport.ONE_PROCESS
-    cpus = (spec.ping_cpu, spec.pong_cpu) if is_one else (spec.ping_cpu,)
+    ping, pong = _sides(case, spec, lambda role: [program, "--ros-args", *_parameters(role=role, **shared)])
     return PairCommands(
-        ping=_rclcpp_command(spec, program, cpus, role="both" if is_one else "ping", **shared),
-        pong=None if is_one else _rclcpp_command(spec, program, (spec.pong_cpu,), role="pong", **shared),
+        ping=ping,
+        pong=pong,
         environment=_environment(case, domain, folder),
         samples=samples,
         spec=spec,
     )
 
 
-def _rclcpp_command(spec: LatencySpec, program: str, cpus: tuple[int, ...], **parameters: str | float) -> list[str]:
-    """Command with parameters; values on ROS's command line are YAML, of which JSON is a subset."""
-    settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
-    return [*prefix_of(spec, cpus), program, "--ros-args", *settings]
+def _parameters(**parameters: str | float) -> Iterator[str]:
+    """Values on ROS's command line are YAML, of which JSON is a subset."""
+    for name, value in parameters.items():
+        yield from ("-p", f"{name}:={json.dumps(value)}")
 
 
 def _environment(case: LatencyCase, domain: int, folder: Path) -> dict[str, str]:
