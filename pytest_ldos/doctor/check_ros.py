@@ -14,16 +14,7 @@ from typing import Final
 
 from pytest_ldos.base.ros2 import DEFAULT, DISTROS
 from pytest_ldos.doctor.changes import Finding, Machine, Status, error, ok, remove_stale, set_values, warning
-from pytest_ldos.host.availability import (
-    ROS_PYTHON,
-    Availability,
-    chosen_rmw,
-    find_distro,
-    find_ros_packages,
-    find_stale,
-    rmw_installed,
-    ros_python_available,
-)
+from pytest_ldos.host import availability
 from pytest_ldos.robot.stack.ros2.installed import PANDA, SEEDED_PLANNER, needed_packages, tracing_available
 from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES
 from pytest_ldos.scenario.words import Simulation
@@ -34,7 +25,7 @@ PROBES: Final = ("ldos_control_probe", "ldos_tracepoints")
 
 
 def check_distro(machine: Machine) -> Finding:
-    distro = find_distro(machine.environment, root=machine.root)
+    distro = availability.find_distro(machine.environment, root=machine.root)
     if distro is not None and distro.is_sourced and distro.name not in DISTROS:
         remedy = f"use ROS 2 {' or '.join(DISTROS)}"
         return warning("ROS 2", f"{distro.name}, sourced: not what this is made for", remedy)
@@ -60,7 +51,7 @@ def check_workspace(machine: Machine) -> Finding:
     probes = PROBES if machine.stack.ros2.is_panda else ()
     ours = [name for name in _needed(machine) if name.startswith(_OURS)]
     found = _check_packages(machine, "ros_ws", sorted({*ours, *probes}))
-    seeded = find_ros_packages([SEEDED_PLANNER], environment=machine.environment)
+    seeded = availability.find_ros_packages([SEEDED_PLANNER], environment=machine.environment)
     if found.status is not Status.OK or not machine.stack.ros2.is_panda or seeded.ok:
         return found
     text = f"{found.text}, without {SEEDED_PLANNER}: equal versions plan unequal paths"
@@ -74,7 +65,7 @@ def _needed(machine: Machine) -> Sequence[str]:
 def check_gazebo_packages(machine: Machine) -> Finding:
     """Checks Gazebo's packages; without them mock hardware is used, unless Gazebo is requested."""
     title, ros2 = "Gazebo packages", machine.stack.ros2
-    answer = find_ros_packages(GAZEBO_PACKAGES, environment=machine.environment)
+    answer = availability.find_ros_packages(GAZEBO_PACKAGES, environment=machine.environment)
     if answer.ok:
         return ok(title, f"all {len(GAZEBO_PACKAGES)}")
     if ros2.sim is Simulation.MOCK or not ros2.is_panda:
@@ -85,23 +76,25 @@ def check_gazebo_packages(machine: Machine) -> Finding:
 
 
 def _check_packages(machine: Machine, title: str, names: Sequence[str]) -> Finding:
-    return _judge(machine, title, find_ros_packages(names, environment=machine.environment), f"all {len(names)}")
+    return _judge(
+        machine, title, availability.find_ros_packages(names, environment=machine.environment), f"all {len(names)}"
+    )
 
 
-def _judge(machine: Machine, title: str, answer: Availability, text: str) -> Finding:
+def _judge(machine: Machine, title: str, answer: availability.Availability, text: str) -> Finding:
     return ok(title, text) if answer.ok else _missing(machine, title, answer.reason, answer.remedy)
 
 
 def check_python(machine: Machine) -> Finding:
     """Checks ROS's Python packages: finds them, then imports them in a child process."""
-    answer = ros_python_available(machine.environment, path=machine.python_path)
+    answer = availability.ros_python_available(machine.environment, path=machine.python_path)
     if not answer.ok:
         return _missing(machine, "ROS's Python", answer.reason, answer.remedy)
-    done = machine.run([sys.executable, "-c", f"import {', '.join(ROS_PYTHON)}"])
+    done = machine.run([sys.executable, "-c", f"import {', '.join(availability.ROS_PYTHON)}"])
     if done is None or done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1] if done else "it did not return"
         return _missing(machine, "ROS's Python", f"cannot be imported: {reason}", "source ROS 2 again, in a new shell")
-    return ok("ROS's Python", f"{', '.join(ROS_PYTHON)} can be imported")
+    return ok("ROS's Python", f"{', '.join(availability.ROS_PYTHON)} can be imported")
 
 
 def check_tracetools(machine: Machine) -> Finding:
@@ -110,8 +103,8 @@ def check_tracetools(machine: Machine) -> Finding:
 
 
 def check_rmw(machine: Machine) -> Finding:
-    name = machine.stack.ros2.rmw or chosen_rmw(machine.environment)
-    answer = rmw_installed(name, environment=machine.environment)
+    name = machine.stack.ros2.rmw or availability.chosen_rmw(machine.environment)
+    answer = availability.rmw_installed(name, environment=machine.environment)
     is_chosen = machine.stack.ros2.rmw or machine.environment.get("RMW_IMPLEMENTATION")
     return _judge(machine, "middleware", answer, f"{name} ({'chosen' if is_chosen else 'the default'})")
 
@@ -236,4 +229,4 @@ def check_stale_segments(machine: Machine) -> Finding:
 
 def find_stale_segments(machine: Machine) -> Sequence[Path]:
     """Unused files of Fast DDS: this user's, or all users' for root."""
-    return find_stale(machine.path(_PLACE))
+    return availability.find_stale(machine.path(_PLACE))

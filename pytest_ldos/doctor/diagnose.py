@@ -20,17 +20,8 @@ from pytest_ldos.base.files import writing
 from pytest_ldos.base.ros2 import TRACEPOINTS_OFF
 from pytest_ldos.doctor import check_leftovers, check_ros
 from pytest_ldos.doctor.changes import Finding, Machine, Status, error, ok, set_values, warning
+from pytest_ldos.host import cpu
 from pytest_ldos.host.counters import has_capability
-from pytest_ldos.host.cpu import (
-    SMT_CONTROL,
-    UNKNOWN,
-    find_turbo_switch,
-    read_governors,
-    read_isolated_cpus,
-    read_setting,
-    read_smt,
-    read_turbo,
-)
 from pytest_ldos.host.interference import describe_interference, describe_others
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.record.lttng import daemon_home
@@ -41,7 +32,7 @@ _NEW_CLASS: Final = "(another host class: its baselines are its own)"
 
 
 def check_governor(machine: Machine) -> Finding:
-    governors = read_governors(machine.root)
+    governors = cpu.read_governors(machine.root)
     others = {place: governor for place, governor in governors.items() if governor != _STEADY}
     if not governors:
         return ok("CPU governor", "none: no frequency scaling here (a virtual machine?)")
@@ -53,13 +44,13 @@ def check_governor(machine: Machine) -> Finding:
         f"set the governor of {len(others)} CPUs to {_STEADY} {_NEW_CLASS}", dict.fromkeys(others, _STEADY)
     )
     files = machine.path("sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_available_governors")
-    is_offered = all(_STEADY in read_setting(file).split() for file in files)
+    is_offered = all(_STEADY in cpu.read_setting(file).split() for file in files)
     return warning("CPU governor", f"{text}: the clock follows the load", remedy, fix if is_offered else None)
 
 
 def check_turbo(machine: Machine) -> Finding:
-    turbo, switch = read_turbo(machine.root), find_turbo_switch(machine.root)
-    if turbo == UNKNOWN or switch is None:
+    turbo, switch = cpu.read_turbo(machine.root), cpu.find_turbo_switch(machine.root)
+    if turbo == cpu.UNKNOWN or switch is None:
         return ok("CPU turbo", "not to be seen here")
     if turbo == "off":
         return ok("CPU turbo", "off")
@@ -69,12 +60,12 @@ def check_turbo(machine: Machine) -> Finding:
 
 
 def check_smt(machine: Machine) -> Finding:
-    smt = read_smt(machine.root)
+    smt = cpu.read_smt(machine.root)
     if smt != "on":
         return ok("CPU threads (SMT)", "off" if smt == "off" else "not to be seen here")
-    can_switch = machine.read(SMT_CONTROL) == "on"
-    fix = set_values(f"turn SMT off {_NEW_CLASS}", {SMT_CONTROL: "off"}) if can_switch else None
-    remedy = f"echo off | sudo tee /{SMT_CONTROL}"
+    can_switch = machine.read(cpu.SMT_CONTROL) == "on"
+    fix = set_values(f"turn SMT off {_NEW_CLASS}", {cpu.SMT_CONTROL: "off"}) if can_switch else None
+    remedy = f"echo off | sudo tee /{cpu.SMT_CONTROL}"
     return warning("CPU threads (SMT)", "on: two threads share each core", remedy, fix)
 
 
@@ -87,7 +78,7 @@ def check_others(machine: Machine) -> Finding:
 
 
 def check_isolated_cpus(machine: Machine) -> Finding:
-    isolated = read_isolated_cpus(machine.root)
+    isolated = cpu.read_isolated_cpus(machine.root)
     text = f"{isolated}: nothing runs there unless it is pinned" if isolated else "none: the scheduler uses all CPUs"
     return ok("isolated CPUs", text)
 

@@ -14,6 +14,7 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.counters import Event
+from pytest_ldos.instruments import study
 from pytest_ldos.instruments.cost_layers import Kind, Layer, choose_layers, identity_of, layers_available
 from pytest_ldos.instruments.cpu_cost.ladder import (
     SEED_CYCLES,
@@ -26,21 +27,6 @@ from pytest_ldos.instruments.cpu_cost.ladder import (
     RungRound,
     why_not_counted,
 )
-from pytest_ldos.instruments.study import (
-    Axis,
-    Cell,
-    Curve,
-    Estimate,
-    Figure,
-    Instrument,
-    Point,
-    Progress,
-    Round,
-    Shape,
-    Study,
-    Table,
-    cells_of,
-)
 from pytest_ldos.measure.metrics.model import Metric
 
 CPU: Final = Metric(name="cpu_per_message", title="CPU time a message", unit="µs", better=Better.LOWER)
@@ -49,7 +35,7 @@ CYCLES: Final = Metric(name="cycles_per_message", title="CPU cycles a message", 
 QUANTITIES: Final = (CPU, SWITCHES, CYCLES)
 
 
-def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
+def to_round(measured: RungRound, spec: CpuCostSpec) -> study.Round:
     """Converts to a round for the gate. On a rung without publications, the other rungs' number of messages is used."""
     case = f"{measured.layer.label} {TITLES[measured.rung]}: {spec.traffic}"
     if measured.rung in (Rung.NO_PUBLISHING, Rung.MANY_NODES, Rung.MANY_PARTICIPANTS):
@@ -57,7 +43,7 @@ def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
     result = measured.result
     failure = result if isinstance(result, str) else why_useless(result, measured.rung, spec)
     if failure or isinstance(result, str):
-        return Round(case=case, block=measured.block, failure=failure)
+        return study.Round(case=case, block=measured.block, failure=failure)
     messages = spec.messages
     values = {CPU.name: result.cpu_ns / NS_PER_US / messages, SWITCHES.name: result.switches / messages}
     if result.cycles is not None:
@@ -72,7 +58,7 @@ def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
     }
     if result.migrations is not None:
         details["migrations_per_message"] = result.migrations / messages
-    return Round(case=case, block=measured.block, values=values, details=details)
+    return study.Round(case=case, block=measured.block, values=values, details=details)
 
 
 def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
@@ -90,18 +76,18 @@ def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
 ByStart = Mapping[int, Sequence[float]]  # values of rounds by start, because rounds of one start are correlated
 
 
-def estimate(values: ByStart) -> Estimate | None:
+def estimate(values: ByStart) -> study.Estimate | None:
     """Mean over starts of the rounds' medians, with a non-negative interval; ``None`` without values."""
     medians = [median(of_start) for of_start in values.values()]
-    return Estimate.of_mean(medians, least=0.0) if medians else None
+    return study.Estimate.of_mean(medians, least=0.0) if medians else None
 
 
-def ratio(values: ByStart, base: ByStart) -> Estimate | None:
+def ratio(values: ByStart, base: ByStart) -> study.Estimate | None:
     """Geometric mean of the ratios within common starts, whose effects cancel; ``None`` without any, or with zeros."""
     pairs = [(median(values[start]), median(base[start])) for start in values if start in base]
     if not pairs or min(min(pair) for pair in pairs) <= 0:
         return None
-    return Estimate.of_ratios(pairs)
+    return study.Estimate.of_ratios(pairs)
 
 
 _COST: Final = "what a message costs with all its subscribers (means over starts, 95 % intervals)"
@@ -118,7 +104,7 @@ class Climb:
     """Measurements of one layer: rounds by rung, including those that failed."""
 
     layer: Layer
-    rounds: Mapping[Rung, Sequence[Round]]
+    rounds: Mapping[Rung, Sequence[study.Round]]
 
     def values(self, rung: Rung, quantity: str) -> ByStart:
         found: dict[int, list[float]] = {}
@@ -134,7 +120,7 @@ class Climb:
         return fmean(found) if found else None
 
 
-def tables_of(climbs: Sequence[Climb]) -> Iterator[Table]:
+def tables_of(climbs: Sequence[Climb]) -> Iterator[study.Table]:
     for climb in climbs:
         cost = partial(_cost_cells, quantity=CPU.name, seed=SEED_RATIO)
         yield _table(climb, "ladder", _COST, _COLUMNS, cost)
@@ -146,35 +132,35 @@ def tables_of(climbs: Sequence[Climb]) -> Iterator[Table]:
 
 
 def _table(
-    climb: Climb, name: str, title: str, columns: str, cells: Callable[[Climb, Rung], tuple[Cell, ...]]
-) -> Table:
+    climb: Climb, name: str, title: str, columns: str, cells: Callable[[Climb, Rung], tuple[study.Cell, ...]]
+) -> study.Table:
     label = climb.layer.label
     rows = ((TITLES[rung], *cells(climb, rung)) for rung in climb.rounds)
-    return Table.of(f"rung, {columns}", rows, name=f"{name}_{label.replace(' ', '_')}", title=f"{label}: {title}")
+    return study.Table.of(f"rung, {columns}", rows, name=f"{name}_{label.replace(' ', '_')}", title=f"{label}: {title}")
 
 
-def _cost_cells(climb: Climb, rung: Rung, *, quantity: str, seed: Mapping[Rung, float]) -> tuple[Cell, ...]:
+def _cost_cells(climb: Climb, rung: Rung, *, quantity: str, seed: Mapping[Rung, float]) -> tuple[study.Cell, ...]:
     """Returns the cost, its ratio to DDS alone (for DDS itself 1, without an interval), and the seed's number."""
     values = climb.values(rung, quantity)
     times = ratio(values, climb.values(Rung.DDS, quantity))
     if rung is Rung.DDS and times is not None:
-        times = Estimate(1.0, None, None)
-    return (*cells_of(estimate(values)), *cells_of(times), seed.get(rung))
+        times = study.Estimate(1.0, None, None)
+    return (*study.cells_of(estimate(values)), *study.cells_of(times), seed.get(rung))
 
 
-def _switch_cells(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
+def _switch_cells(climb: Climb, rung: Rung) -> tuple[study.Cell, ...]:
     details = ("voluntary_per_message", "involuntary_per_message", "migrations_per_message")
     switches = estimate(climb.values(rung, SWITCHES.name))
-    return (*cells_of(switches), *(climb.detail(rung, name) for name in details))
+    return (*study.cells_of(switches), *(climb.detail(rung, name) for name in details))
 
 
-def _detail_cells(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
+def _detail_cells(climb: Climb, rung: Rung) -> tuple[study.Cell, ...]:
     rounds = climb.rounds[rung]
     shares = (climb.detail(rung, name) for name in ("system_percent", "load_percent", "lost_percent"))
     return (len(rounds), sum(bool(each.failure) for each in rounds), *shares)
 
 
-def figure_of(climbs: Sequence[Climb]) -> Figure | None:
+def figure_of(climbs: Sequence[Climb]) -> study.Figure | None:
     """Returns bars of CPU time per message, by rung and layer; ``None`` if nothing was measured."""
     rungs = [rung for rung in Rung if any(climb.values(rung, CPU.name) for climb in climbs)]
     if not rungs:
@@ -182,16 +168,16 @@ def figure_of(climbs: Sequence[Climb]) -> Figure | None:
     curves = []
     for climb in climbs:
         found = [(place, estimate(climb.values(rung, CPU.name))) for place, rung in enumerate(rungs)]
-        points = tuple(Point(place, cost.value, cost.low, cost.high) for place, cost in found if cost is not None)
+        points = tuple(study.Point(place, cost.value, cost.low, cost.high) for place, cost in found if cost is not None)
         if points:
-            curves.append(Curve(climb.layer.label, points))
-    return Figure(
+            curves.append(study.Curve(climb.layer.label, points))
+    return study.Figure(
         name="cpu_per_message",
         title="CPU time a message, by rung",
-        x=Axis(title="rung", names=tuple(TITLES[rung] for rung in rungs)),
-        y=Axis(title="CPU time a message", unit="µs"),
+        x=study.Axis(title="rung", names=tuple(TITLES[rung] for rung in rungs)),
+        y=study.Axis(title="CPU time a message", unit="µs"),
         curves=tuple(curves),
-        shape=Shape.BAR,
+        shape=study.Shape.BAR,
     )
 
 
@@ -203,7 +189,7 @@ def available(spec: CpuCostSpec) -> Availability:
     return layers_available(spec.layer, spec.rmws)
 
 
-def measure(spec: CpuCostSpec, progress: Progress) -> Study:
+def measure(spec: CpuCostSpec, progress: study.Progress) -> study.Study:
     started_at = datetime.now(UTC).isoformat()
     layers, notes = choose_layers(spec.layer, spec.rmws)
     progress.expect(len(layers) * len(spec.chosen_rungs) * spec.rounds * spec.starts)
@@ -215,17 +201,17 @@ def measure(spec: CpuCostSpec, progress: Progress) -> Study:
 
 
 def climb_of(spec: CpuCostSpec, layer: Layer, measured: Sequence[RungRound]) -> Climb:
-    rounds: dict[Rung, list[Round]] = {rung: [] for rung in spec.chosen_rungs}
+    rounds: dict[Rung, list[study.Round]] = {rung: [] for rung in spec.chosen_rungs}
     for each in measured:
         rounds[each.rung].append(to_round(each, spec))
     return Climb(layer, rounds)
 
 
-def compose(spec: CpuCostSpec, climbs: Sequence[Climb], *, notes: Sequence[str], started_at: str) -> Study:
+def compose(spec: CpuCostSpec, climbs: Sequence[Climb], *, notes: Sequence[str], started_at: str) -> study.Study:
     layers = [climb.layer for climb in climbs]
     figure = figure_of(climbs)
     no_cycles = why_not_counted(Event.CPU_CYCLES, os.getpid())
-    return Study(
+    return study.Study(
         instrument="cpu-cost",
         name=_NAME,
         **identity_of(layers),
@@ -253,6 +239,6 @@ def _notes(climbs: Sequence[Climb], no_cycles: str) -> Iterator[str]:
     yield "the seed's nodes (ROS 2 Dashing) had a DDS participant each: compare its 10.6 with many participants"
 
 
-INSTRUMENT: Final = Instrument(
+INSTRUMENT: Final = study.Instrument(
     name=_NAME, spec=CpuCostSpec, quantities=QUANTITIES, available=available, measure=measure
 )

@@ -19,24 +19,13 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.availability import Availability, chosen_rmw, find_distro, find_ros_packages, rmw_installed
+from pytest_ldos.instruments import study
 from pytest_ldos.instruments.cost_layers import (
     EMBEDDED_MIDDLEWARE,
     EMBEDDED_MODULES,
     Kind,
     embedded_available,
     ros_versions,
-)
-from pytest_ldos.instruments.study import (
-    Axis,
-    Cell,
-    Curve,
-    Figure,
-    Instrument,
-    Point,
-    Progress,
-    Shape,
-    Study,
-    Table,
 )
 from pytest_ldos.instruments.topology.edges import Recorded
 from pytest_ldos.instruments.topology.presentation import (
@@ -136,30 +125,32 @@ def judge_target(target: Target, analysis: Analysis) -> list[Limit]:
     return [replace(limit, measured=measured.get(limit.name)) for limit in target.limits]
 
 
-def target_table(target: Target, judged: Sequence[Limit]) -> Table:
+def target_table(target: Target, judged: Sequence[Limit]) -> study.Table:
     rows = ((each.name, _whole(each.measured), _whole(each.most), each.verdict) for each in judged)
-    return Table.of("limit, measured, at_most, verdict", rows, name="target", title=f"Target {target.name}")
+    return study.Table.of("limit, measured, at_most, verdict", rows, name="target", title=f"Target {target.name}")
 
 
-def _whole(value: float | None) -> Cell:
+def _whole(value: float | None) -> study.Cell:
     return round(value) if value is not None and value >= 1000 else value
 
 
-def target_figures(judged: Sequence[Limit]) -> list[Figure]:
+def target_figures(judged: Sequence[Limit]) -> list[study.Figure]:
     """Returns bars of measured values, if there are any, next to their limits; related limits share a figure."""
     figures = []
     for title in dict.fromkeys(each.figure for each in judged):
         those = [each for each in judged if each.figure == title]
-        measured = tuple(Point(place, each.measured) for place, each in enumerate(those) if each.measured is not None)
-        allowed = tuple(Point(place, each.most) for place, each in enumerate(those))
+        measured = tuple(
+            study.Point(place, each.measured) for place, each in enumerate(those) if each.measured is not None
+        )
+        allowed = tuple(study.Point(place, each.most) for place, each in enumerate(those))
         figures.append(
-            Figure(
+            study.Figure(
                 name=f"target_{title.lower().replace(' ', '_')}",
                 title=f"{title}: measured, and the target",
-                x=Axis(title="limit", names=tuple(each.name for each in those)),
-                y=Axis(title=title, unit=those[0].unit),
-                curves=(Curve("measured", measured), Curve("target", allowed)),
-                shape=Shape.BAR,
+                x=study.Axis(title="limit", names=tuple(each.name for each in those)),
+                y=study.Axis(title=title, unit=those[0].unit),
+                curves=(study.Curve("measured", measured), study.Curve("target", allowed)),
+                shape=study.Shape.BAR,
             )
         )
     return figures
@@ -189,7 +180,7 @@ def read_asked(spec: TopologySpec) -> tuple[Topology, Target | None]:
     return topology, read_target(Path(spec.target)) if spec.target else None
 
 
-def measure(spec: TopologySpec, progress: Progress) -> Study:
+def measure(spec: TopologySpec, progress: study.Progress) -> study.Study:
     topology, target = read_asked(spec)
     if spec.log:
         prepare_folder(Path(spec.log))
@@ -210,7 +201,7 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
     if spec.log:
         write_log(analysis, Path(spec.log))
     judged = [] if target is None else judge_target(target, analysis)
-    return Study(
+    return study.Study(
         instrument=INSTRUMENT.name,
         name=f"topology-{_NO_WORD.sub('_', topology.name)}",
         layer=str(spec.layer),
@@ -281,6 +272,6 @@ def _versions(spec: TopologySpec) -> Mapping[str, str]:
     return {**({"ros2": distro.name} if distro else {}), **ros_versions("rclcpp", _middleware(spec), ROS_PACKAGE)}
 
 
-INSTRUMENT: Final = Instrument(
+INSTRUMENT: Final = study.Instrument(
     name="topology", spec=TopologySpec, quantities=QUANTITIES, available=available, measure=measure
 )

@@ -18,22 +18,8 @@ import numpy.typing as npt
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import NS_PER_US
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.instruments import study
 from pytest_ldos.instruments.cost_layers import Kind, Layer, choose_layers, identity_of, layers_available
-from pytest_ldos.instruments.study import (
-    Axis,
-    Cell,
-    Curve,
-    Estimate,
-    Figure,
-    Instrument,
-    Point,
-    Progress,
-    Round,
-    Study,
-    Table,
-    cells_of,
-    columns_of,
-)
 from pytest_ldos.instruments.tracing_cost.pairs import (
     TITLES,
     Latencies,
@@ -60,7 +46,7 @@ class Answer(StrEnum):
     UNDECIDED = "undecided"
 
 
-def answer_of(overhead: Estimate) -> Answer:
+def answer_of(overhead: study.Estimate) -> Answer:
     """Compares an overhead in µs with `TARGET_US`; it is inconclusive without bounds."""
     if overhead.low is None or overhead.high is None:
         return Answer.UNDECIDED
@@ -101,14 +87,14 @@ def median_of(values: _Numbers) -> float:
     return float(np.median(values))
 
 
-def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate], center: Center) -> Estimate | None:
+def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate], center: Center) -> study.Estimate | None:
     """Overhead in µs in some cases; each case's untraced center (`mean_of`, `median_of`) is subtracted first."""
     differences = []
     for pair in pairs:
         found = [both for case in cases if (both := pair.latencies_us(case)) is not None]
         if found:
             differences.append(center(np.concatenate([traced - center(plain) for plain, traced in found])))
-    return Estimate.of_mean(differences) if differences else None
+    return study.Estimate.of_mean(differences) if differences else None
 
 
 def level_of(pairs: Sequence[PairedStarts], case: SizeAndRate, *, traced: bool) -> float | None:
@@ -128,7 +114,7 @@ SEED_OVERHEAD_US: Final[Mapping[int, Mapping[int, int]]] = {
 SEED_MEAN_US: Final = 3.3
 SEED_TRACEPOINT_NS: Final = 158.0  # LTTng's cost per tracepoint, as quoted by the seed (Intel i7-3770)
 
-_COLUMNS: Final = columns_of(
+_COLUMNS: Final = study.columns_of(
     "case messages, untraced [µs], traced [µs], mean±mean [µs] mean overhead, median±median [µs] median overhead, "
     "seed [µs] seed's mean, target ≤ 3.3 µs"
 )
@@ -153,7 +139,7 @@ class Traced:
         return [start for start in self.starts if start.mode is mode]
 
 
-def tables_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterator[Table]:
+def tables_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterator[study.Table]:
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
@@ -161,23 +147,23 @@ def tables_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterato
                 yield _overheads(traced.layer, mode, pairs, cases)
     rows = (row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
     title = "a tracepoint, in a loop of calls (means of starts, 95 % intervals)"
-    yield Table.of(_TRACEPOINT_COLUMNS, rows, name="tracepoints", title=title)
+    yield study.Table.of(_TRACEPOINT_COLUMNS, rows, name="tracepoints", title=title)
     if against := tuple(row for traced in layers for row in _against_rows(traced, cases)):
         title = "eBPF against LTTng: the same calls recorded (means of turns, 95 % intervals)"
-        yield Table.of(_AGAINST_COLUMNS, against, name="ebpf_against_lttng", title=title)
+        yield study.Table.of(_AGAINST_COLUMNS, against, name="ebpf_against_lttng", title=title)
 
 
-def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> Table:
+def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> study.Table:
     is_judged = layer.kind is Kind.ROS2 and mode is Mode.LTTNG
     title = f"{layer.label}: publish → callback, {TITLES[mode]} (means of {len(pairs)} starts of each, 95 % intervals)"
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[study.Cell, ...]] = []
     for case in cases:
         seed = SEED_OVERHEAD_US.get(case.size_kib, {}).get(case.rate_hz)
         levels = (level_of(pairs, case, traced=False), level_of(pairs, case, traced=True))
         rows.append((case.label, *levels, *_overhead_cells(pairs, [case], seed)))
     rows.append(("all messages", None, None, *_overhead_cells(pairs, cases, SEED_MEAN_US)))
     shown = len(_COLUMNS) if is_judged else len(_COLUMNS) - (1 if mode is Mode.LTTNG else 2)
-    return Table(
+    return study.Table(
         name=f"overhead_{layer.label.replace(' ', '_')}_{mode}",
         title=title,
         columns=_COLUMNS[:shown],
@@ -185,25 +171,27 @@ def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: S
     )
 
 
-def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate], seed: float | None) -> Iterator[Cell]:
+def _overhead_cells(
+    pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate], seed: float | None
+) -> Iterator[study.Cell]:
     mean, middle = (overhead_of(pairs, cases, center) for center in (mean_of, median_of))
     for found in (mean, middle):
-        yield from cells_of(found)
+        yield from study.cells_of(found)
     yield from (seed, None if mean is None else str(answer_of(mean)))
 
 
-def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
+def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[study.Cell, ...] | None:
     starts = [start for start in traced.of(mode) if start.tracepoint_ns and not start.failure]
     if not starts:
         return None
-    call = Estimate.of_mean([median(start.tracepoint_ns) for start in starts], least=0.0)
+    call = study.Estimate.of_mean([median(start.tracepoint_ns) for start in starts], least=0.0)
     came = sum(start.received + start.warm_up for start in starts if start.received)
     recorded = sum(sum(start.recorded.counts.values()) - start.timed_calls for start in starts)
     count = recorded / came if came and recorded > 0 else None  # events per message, without those of the loops
     return (
         traced.layer.label,
         TITLES[mode],
-        *cells_of(call),
+        *study.cells_of(call),
         SEED_TRACEPOINT_NS if mode is Mode.LTTNG else None,
         count,
         None if count is None else count * call.value / NS_PER_US,
@@ -211,40 +199,40 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
     )
 
 
-def _against_rows(traced: Traced, cases: Sequence[SizeAndRate]) -> Iterator[tuple[Cell, ...]]:
+def _against_rows(traced: Traced, cases: Sequence[SizeAndRate]) -> Iterator[tuple[study.Cell, ...]]:
     turns = pair_up(traced.starts, Mode.EBPF, Mode.LTTNG)
     calls_ns = [(pair.plain.tracepoint_ns, pair.traced.tracepoint_ns) for pair in turns]
     calls_us = [tuple(median(each) / NS_PER_US for each in pair) for pair in calls_ns if all(pair)]
     if calls_us:
-        more = Estimate.of_mean([ebpf_us - lttng_us for lttng_us, ebpf_us in calls_us])
-        yield (traced.layer.label, "a call", *map(fmean, zip(*calls_us, strict=True)), *cells_of(more))
+        more = study.Estimate.of_mean([ebpf_us - lttng_us for lttng_us, ebpf_us in calls_us])
+        yield (traced.layer.label, "a call", *map(fmean, zip(*calls_us, strict=True)), *study.cells_of(more))
     for name, center in (("a message, mean", mean_of), ("a message, median", median_of)):
         found = overhead_of(turns, cases, center)
         if found is not None:
-            yield (traced.layer.label, name, None, None, *cells_of(found))
+            yield (traced.layer.label, name, None, None, *study.cells_of(found))
 
 
-def figures_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterator[Figure]:
+def figures_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterator[study.Figure]:
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
             curves = tuple(_curves(pairs, cases))
             if curves:
-                yield Figure(
+                yield study.Figure(
                     name=f"overhead_{traced.layer.label.replace(' ', '_')}_{mode}",
                     title=f"Mean overhead of {TITLES[mode]}, {traced.layer.label}",
-                    x=Axis(title="rate", unit="Hz", is_log=True),
-                    y=Axis(title="mean overhead", unit="µs"),
+                    x=study.Axis(title="rate", unit="Hz", is_log=True),
+                    y=study.Axis(title="mean overhead", unit="µs"),
                     curves=curves,
                 )
 
 
-def _curves(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> Iterator[Curve]:
+def _curves(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> Iterator[study.Curve]:
     for size_kib in dict.fromkeys(case.size_kib for case in cases):
         found = [(case.rate_hz, overhead_of(pairs, [case], mean_of)) for case in cases if case.size_kib == size_kib]
-        points = tuple(Point(rate_hz, mean.value, mean.low, mean.high) for rate_hz, mean in sorted(found) if mean)
+        points = tuple(study.Point(rate_hz, mean.value, mean.low, mean.high) for rate_hz, mean in sorted(found) if mean)
         if points:
-            yield Curve(f"{size_kib} KiB", points)
+            yield study.Curve(f"{size_kib} KiB", points)
 
 
 LATENCY_MEDIAN: Final = Metric(
@@ -255,7 +243,7 @@ TRACEPOINT: Final = Metric(name="tracepoint", title="A call of a tracepoint", un
 QUANTITIES: Final = (LATENCY_MEDIAN, LATENCY_MEAN, TRACEPOINT)
 
 
-def rounds_of(start: Start, cases: Sequence[SizeAndRate]) -> Iterator[Round]:
+def rounds_of(start: Start, cases: Sequence[SizeAndRate]) -> Iterator[study.Round]:
     """Yields a round per case, and one for the tracepoint; failed rounds have a reason."""
     name = f"{start.layer.label} {TITLES[start.mode]}"
     if exchanges_under(start.mode, start.layer):
@@ -263,12 +251,12 @@ def rounds_of(start: Start, cases: Sequence[SizeAndRate]) -> Iterator[Round]:
             yield _case_round(f"{name}: {case.label}", start, start.cases.get(case))
     failure = start.failure or ("" if start.tracepoint_ns else "no tracepoint was timed")
     values = {} if failure else {TRACEPOINT.name: float(np.median(start.tracepoint_ns))}
-    yield Round(case=f"{name}: a tracepoint", block=start.block, values=values, failure=failure)
+    yield study.Round(case=f"{name}: a tracepoint", block=start.block, values=values, failure=failure)
 
 
-def _case_round(case: str, start: Start, found: Latencies | None) -> Round:
+def _case_round(case: str, start: Start, found: Latencies | None) -> study.Round:
     if start.failure or found is None or not found.latencies_ns:
-        return Round(case=case, block=start.block, failure=start.failure or "no message came")
+        return study.Round(case=case, block=start.block, failure=start.failure or "no message came")
     latencies_us = np.array(found.latencies_ns) / NS_PER_US
     values = {LATENCY_MEDIAN.name: float(np.median(latencies_us)), LATENCY_MEAN.name: float(np.mean(latencies_us))}
     details = {
@@ -278,7 +266,7 @@ def _case_round(case: str, start: Start, found: Latencies | None) -> Round:
         "std_us": float(latencies_us.std()),
         "lost_percent": 100.0 * (found.published - len(found.latencies_ns)) / found.published,
     }
-    return Round(case=case, block=start.block, values=values, details=details)
+    return study.Round(case=case, block=start.block, values=values, details=details)
 
 
 _NAME: Final = "tracing_cost"
@@ -289,7 +277,7 @@ def available(spec: TracingCostSpec) -> Availability:
     return layers_available(spec.layer, spec.rmws, traced=True) if recording.ok else recording
 
 
-def measure(spec: TracingCostSpec, progress: Progress) -> Study:
+def measure(spec: TracingCostSpec, progress: study.Progress) -> study.Study:
     started_at = datetime.now(UTC).isoformat()
     layers, notes = choose_layers(spec.layer, spec.rmws, traced=True)
     chosen = [(layer, *choose_modes(spec, layer)) for layer in layers]
@@ -313,9 +301,9 @@ def choose_modes(spec: TracingCostSpec, layer: Layer) -> tuple[Sequence[Mode], S
     return modes, (f"eBPF was not measured: {able.reason} ({able.remedy})",)
 
 
-def compose(spec: TracingCostSpec, measured: Sequence[Traced], *, notes: Sequence[str], started_at: str) -> Study:
+def compose(spec: TracingCostSpec, measured: Sequence[Traced], *, notes: Sequence[str], started_at: str) -> study.Study:
     layers = [traced.layer for traced in measured]
-    return Study(
+    return study.Study(
         instrument="tracing-cost",
         name=_NAME,
         **identity_of(layers, recorder=recorder_name()),
@@ -347,6 +335,6 @@ def _notes(measured: Sequence[Traced]) -> Iterator[str]:
         yield "embedded: eBPF records the timed tracepoint alone; the others are expanded in place"
 
 
-INSTRUMENT: Final = Instrument(
+INSTRUMENT: Final = study.Instrument(
     name=_NAME, spec=TracingCostSpec, quantities=QUANTITIES, available=available, measure=measure
 )

@@ -13,18 +13,7 @@ from pytest_ldos.base.text import LARGEST_EFFECT, counted, format_effect, format
 from pytest_ldos.judge.baseline import key as keys
 from pytest_ldos.judge.baseline.key import LoadDifference, OtherHost, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
-from pytest_ldos.judge.gate.verdict import (
-    Aspect,
-    Comparison,
-    LateRise,
-    MayBeWorse,
-    MayFailMore,
-    MayHaveChanged,
-    MoreTrials,
-    Spread,
-    Tail,
-    VariesTooMuch,
-)
+from pytest_ldos.judge.gate import verdict
 from pytest_ldos.show.report.sentences import describe_key
 
 ELLIPSIS: Final = "…"  # stands for the facts of a run in `Wording.pattern`
@@ -75,17 +64,17 @@ def describe_reason(reason: why.Reason) -> str:
     return _FORMAT.vformat(wording.sentence, (), {**vars(reason), **wording.facts(reason)})
 
 
-def describe_aspect(aspect: Aspect) -> str:
+def describe_aspect(aspect: verdict.Aspect) -> str:
     """``spread × 2.1 (on average 13 % from the median, 6.4 % in the base)``."""
     match aspect:
-        case Spread(base, head):
+        case verdict.Spread(base, head):
             growth = f" × {head / base:.2g}" if base else ""
             here, there = percent(head, None), percent(base, None)
             return f"spread{growth} (on average {here} from the median, {there} in the base)"
-        case Tail(base, head, beyond):
+        case verdict.Tail(base, head, beyond):
             shares = f"{percent(head, 0)} of the trials, {percent(base, 0)} in the base"
             return f"tail: {shares}, are more than {percent(beyond, None)} worse than their median"
-        case LateRise(from_trial, ratio):
+        case verdict.LateRise(from_trial, ratio):
             return f"worse from trial {from_trial} on: × {ratio:.2f}"
         case _:
             assert_never(aspect)
@@ -126,7 +115,7 @@ def _not_judged_facts(reason: why.NotJudged) -> Mapping[str, object]:
     return {**_effect_facts(reason), "doubt": doubt, "mde": _mde(found), "limit": limit}
 
 
-def _mde(found: Comparison) -> str:
+def _mde(found: verdict.Comparison) -> str:
     """``: its MDE is 215 %``."""
     if found.is_from_zero:
         return ""
@@ -308,15 +297,15 @@ def _amount(by: float) -> str:
     return percent(by, 0) if by <= LARGEST_EFFECT else f"more than {percent(LARGEST_EFFECT, 0)}"
 
 
-def describe_more_trials(use: MoreTrials) -> str:
+def describe_more_trials(use: verdict.MoreTrials) -> str:
     match use:
-        case MayFailMore():
+        case verdict.MayFailMore():
             return "failures may have become more frequent"
-        case MayBeWorse(metric, by):
+        case verdict.MayBeWorse(metric, by):
             return f"{metric} may have become worse by {_amount(by)}"
-        case VariesTooMuch(metric):
+        case verdict.VariesTooMuch(metric):
             return f"{metric} varies too much to show a relevant change"
-        case MayHaveChanged(metric, aspect):
+        case verdict.MayHaveChanged(metric, aspect):
             return f"{metric} may have become worse: {describe_aspect(aspect)}"
         case _:
             assert_never(use)
