@@ -35,6 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(options)
+    if "AMENT_PREFIX_PATH" in os.environ:  # of a sourced ROS 2
+        options.leave_out_unloadable(pluginmanager)
 
 
 @pytest.hookimpl(tryfirst=True)

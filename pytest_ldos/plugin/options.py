@@ -36,6 +36,46 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(option.flag, dest=f"ldos_{option.name}", default=None, help=option.help, **kind)
 
 
+_ROS_PLUGINS: Final = ("launch_testing", "launch_ros", "launch_pytest")
+
+
+def leave_out_unloadable(manager: pytest.PytestPluginManager) -> None:
+    """Blocks pytest plugins of ROS 2 that cannot be loaded, since they would end pytest.
+
+    ``PYTHONPATH`` offers them to every pytest where ROS 2 is sourced. They need Python packages that a virtual
+    environment may lack, and some need an older pytest. Each is loaded on trial, by a manager of its own. They are
+    blocked in time only if this plugin is loaded before them, by ``-pldos``.
+    """
+    left_out: dict[str, str] = {}
+    trial = None
+    for name in _ROS_PLUGINS:
+        if manager.has_plugin(name) or manager.is_blocked(name):
+            continue
+        if trial is None:
+            trial = pytest.PytestPluginManager()
+            trial.hook.pytest_addhooks.call_historic(kwargs={"pluginmanager": trial})
+        try:
+            trial.load_setuptools_entrypoints("pytest11", name=name)
+            trial.check_pending()
+        except Exception as error:  # noqa: BLE001 - any error would end pytest
+            left_out[name] = str(error.__cause__ or error).rpartition("\n")[2]
+            manager.set_blocked(name)
+            trial = None
+    if left_out:
+        manager.register(_LeftOut(left_out), "ldos-left-out")
+
+
+class _LeftOut:
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        self._reasons = reasons
+
+    def pytest_report_header(self) -> str:
+        from pytest_ldos.base.text import one_line
+
+        why = one_line(next(iter(self._reasons.values())))
+        return f"ldos: ROS 2's {', '.join(self._reasons)} not loaded: {why} → pip install 'pytest-ldos[ros2]'"
+
+
 def refuse_unknown_flags(arguments: list[str]) -> None:
     known = {option.flag for option in OPTIONS.values()}
     for argument in arguments:
