@@ -26,7 +26,7 @@ from labels import parse_labels
 from maintainers import parse_maintainers
 from pull_requests import parse_queued
 from respond import refuse, respond
-from reuse import find_measured
+from reuse import find_measured, find_unchanged
 from surroundings import append_to, read_event, run_url
 from sweep import sweep
 
@@ -118,9 +118,14 @@ def _conclude(arguments: argparse.Namespace) -> str:
 def _reuse(arguments: argparse.Namespace) -> str:
     """Needs no right to write; the job that writes looks again."""
     queued = parse_queued(arguments.ref)
-    known = find_measured(_api(arguments), queued, arguments.commit) if queued else {}
+    known = ""
+    if queued is not None:
+        api = _api(arguments)
+        known = find_unchanged(api, queued.base, arguments.commit)
+        if not known and find_measured(api, queued, arguments.commit):
+            known = "measured on the pull request, with equal files"
     append_to("GITHUB_OUTPUT", f"measured={'true' if known else 'false'}\n")
-    return "measured on the pull request, with equal files" if known else "it has to be measured"
+    return known or "it has to be measured"
 
 
 def _sweep(arguments: argparse.Namespace) -> str:

@@ -1,4 +1,4 @@
-"""Decides what becomes of an event: a measurement, a status that waits, an answer, or nothing.
+"""Decides what becomes of an event: a measurement, a status that waits or needs none, an answer, or nothing.
 
 An event of a pull request is somebody's word for its commit where the commit is in the repository itself. Any other is
 named by a maintainer: a comment's payload has no commit, and a push just before a label would make the label name a
@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from github_api import BRANCH, COMMIT, Api, Failed, at, commit_in
 from pull_requests import PullRequest, ask_pull_request, merge_base, parse_pull_request
+from reuse import find_unchanged
 from word import COMMAND, STACKS, is_meant, parse_word
 
 LABEL: Final = "ldos"
@@ -53,6 +54,14 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Unchanged:
+    """Nothing that is measured changed since its base; the text has the digests."""
+
+    wanted: Wanted
+    text: str
+
+
+@dataclass(frozen=True)
 class Answer:
     """A maintainer gets an answer on a pull request."""
 
@@ -67,7 +76,7 @@ class Nothing:
     reason: str
 
 
-Decision = Measure | Wait | Answer | Nothing
+Decision = Measure | Wait | Unchanged | Answer | Nothing
 
 
 def decide(api: Api, event: str, payload: Mapping[str, Any], maintainers: frozenset[str]) -> Decision:
@@ -91,6 +100,8 @@ def _of_pull_request(api: Api, payload: Mapping[str, Any], maintainers: frozense
     before = str(payload.get("before"))
     replaced = before if action == "synchronize" and COMMIT.fullmatch(before) and before != _ZERO else ""
     wanted = Wanted(number=found.number, commit=found.head, base=merge_base(api, found), replaced=replaced)
+    if text := find_unchanged(api, wanted.base, wanted.commit):
+        return Unchanged(wanted, text)
     is_word = found.is_own and {sender.casefold(), found.author.casefold()} <= maintainers
     return Measure(wanted) if is_word else Wait(wanted)
 

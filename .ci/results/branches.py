@@ -65,13 +65,23 @@ def read_files(api: Api, commit: str, wanted: re.Pattern[str]) -> dict[str, byte
     Raises:
         Failed: they are too many or too large.
     """
-    answer = api.ask("GET", f"git/trees/{tree_of(api, commit)}?recursive=1")
-    if at(answer, "truncated") is not False:
-        raise Failed(f"the tree of {commit} is too large to be listed: {_REMEDY}")
-    entries = [each for each in at(answer, "tree") or () if _is_wanted(each, wanted)]
+    entries = [each for each in list_tree(api, commit, _REMEDY) if _is_wanted(each, wanted)]
     if len(entries) > _MOST_FILES or sum(each["size"] for each in entries) > _LARGEST:
         raise Failed(f"the tree of {commit} has more than {_MOST_FILES} files or {_LARGEST} bytes: {_REMEDY}")
-    return {each["path"]: _read_blob(api, commit_in(each, "sha")) for each in entries}
+    return {each["path"]: read_blob(api, commit_in(each, "sha")) for each in entries}
+
+
+def list_tree(api: Api, commit: str, remedy: str = "") -> list[Any]:
+    """Everything in a commit, as GitHub describes it.
+
+    Raises:
+        Failed: it is too much.
+    """
+    answer = api.ask("GET", f"git/trees/{tree_of(api, commit)}?recursive=1")
+    found = at(answer, "tree")
+    if at(answer, "truncated") is not False or not isinstance(found, list):
+        raise Failed(f"the tree of {commit} is too large to be listed{f': {remedy}' if remedy else ''}")
+    return found
 
 
 def _is_wanted(entry: Any, wanted: re.Pattern[str]) -> bool:
@@ -80,7 +90,7 @@ def _is_wanted(entry: Any, wanted: re.Pattern[str]) -> bool:
     return is_file and wanted.fullmatch(path) is not None
 
 
-def _read_blob(api: Api, name: str) -> bytes:
+def read_blob(api: Api, name: str) -> bytes:
     answer = api.ask("GET", f"git/blobs/{name}")
     content = at(answer, "content")
     if at(answer, "encoding") != "base64" or not isinstance(content, str):

@@ -1,7 +1,8 @@
 """Writes the statuses of a commit after its measurement.
 
 It is green only where a job without the machine has decided so from the raw trials, and the machine's own job has
-succeeded, too. Whatever is missing makes it an error: nothing is green that was not measured.
+succeeded, too, or for a merge group that needs no measurement (see `reuse`). Whatever is missing makes it an error:
+nothing else is green that was not measured.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import statuses
 from github_api import Api, Failed, commit_in, read_file
 from labels import FORM
 from pull_requests import Queued, ask_pull_request, contradiction
-from reuse import find_measured
+from reuse import find_measured, find_unchanged
 from statuses import CONTEXT, State, context_of
 from surroundings import run_url
 from word import COMMAND
@@ -120,9 +121,12 @@ def _whole(api: Api, measured: Measured, base: str, found: Mapping[str, Judged])
 
 
 def _known(api: Api, measured: Measured, found: Mapping[str, Judged]) -> dict[str, Judged]:
-    """The verdicts on the pull request of a merge group that has none of its own, where they hold for the group."""
+    """Verdicts on a merge group that has none of its own: nothing changed, or those on its pull request hold for it."""
     if measured.queued is None or any(each.state is not State.ERROR for each in found.values()):
         return {}
+    if text := find_unchanged(api, measured.queued.base, measured.commit):
+        classes = [context_of(label) for label in found] if len(found) > 1 else []
+        return dict.fromkeys([CONTEXT, *classes], Judged(State.SUCCESS, text))
     known = find_measured(api, measured.queued, measured.commit)
     return {name: Judged(State.SUCCESS, f"{each.text}; measured on the pull request") for name, each in known.items()}
 

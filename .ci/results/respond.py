@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import statuses
-from asked import Answer, Decision, Measure, Nothing, Wait, Wanted
+from asked import Answer, Decision, Measure, Nothing, Unchanged, Wait, Wanted
 from github_api import Api, Failed
 from pull_requests import contradiction, open_ones
 from statuses import CONTEXT, FINAL, FOR_MACHINE, State, Status
@@ -29,6 +29,8 @@ def respond(api: Api, decision: Decision, *, scenarios: str, stack: str) -> str:
             return _hold(api, wanted, FOR_MACHINE)
         case Wait(wanted):
             return _hold(api, wanted, _FOR_WORD)
+        case Unchanged(wanted, text):
+            return _hold(api, wanted, text, State.SUCCESS)
         case Answer(number, text):
             api.ask("POST", f"issues/{number}/comments", {"body": text})
             return f"answered on pull request {number}: {text}"
@@ -41,15 +43,14 @@ def refuse(api: Api, commit: str, reason: str) -> str:
     return statuses.write(api, commit, State.ERROR, reason, base="", url=run_url())
 
 
-def _hold(api: Api, wanted: Wanted, text: str) -> str:
-    """Writes that a commit waits, in every context that it has."""
+def _hold(api: Api, wanted: Wanted, text: str, state: State = State.PENDING) -> str:
+    """Writes that a commit waits or needs no measurement, in every context that it has."""
     if wanted.replaced:
         _supersede(api, wanted)
     known = statuses.read_all(api, wanted.commit)
-    state = State.PENDING
     if reason := contradiction(api, wanted.commit, wanted.base):
         state, text = State.ERROR, reason
-    elif text == _FOR_WORD and _stands(known.get(CONTEXT), wanted.base):
+    elif text != FOR_MACHINE and _stands(known.get(CONTEXT), wanted.base):
         return f"{wanted.commit} is measured against this base already"
     printed = (
         statuses.write(api, wanted.commit, state, text, base=wanted.base, url=run_url(), context=each)

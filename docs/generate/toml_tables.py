@@ -13,7 +13,7 @@ from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.scenario.metrics import DeadlineSpec, MetricSpec
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS
-from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, BaseSpec
+from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, BaseSpec, CiSpec
 from pytest_ldos.scenario.settings import GATE_KEYS
 from pytest_ldos.scenario.stimuli import StimuliSpec
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
@@ -86,6 +86,8 @@ def toml_page() -> Iterator[str]:
     yield from fields(Policy, only=sorted(GATE_KEYS))
     yield from ("## `[tool.ldos.base]`", "", paragraph(BaseSpec), "")
     yield from fields(BaseSpec)
+    yield from ("## `[tool.ldos.ci]`", "", paragraph(CiSpec), "")
+    yield from fields(CiSpec)
 
 
 def _built_in_rows() -> list[tuple[str, str]]:

@@ -81,6 +81,18 @@ class BaseSpec:
         return self.build.index("build", first)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CiSpec:
+    """Files whose changes are not measured: a pull request that changes only such files is green without a measurement.
+
+    Attributes:
+        paths: patterns below the project's folder: ``*`` within a name, ``**`` across folders. The base's list counts.
+            No build and no test may read such files.
+    """
+
+    paths: tuple[str, ...] = ("docs/**", "*.md")
+
+
 _REMEDIES: Final = {
     "setup": 'write the command as a list of its words, as in ["make", "setup"]',
     "build": 'write the command as a list of its words, as in ["colcon", "build"]',

@@ -44,7 +44,7 @@ def parse_paths(tables: Any) -> tuple[PathSpec, ...]:
     return paths
 
 
-TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus", "metrics"})
+TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus", "metrics", "ci"})
 LARGEST_EFFECT: Final = 5.0
 """Largest relative effect; a larger number was meant as percent."""
 
@@ -232,6 +232,7 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     own_paths = parse_paths(table.get("paths", []))
     declared = {path.name for path in own_paths}
     all_paths = (*own_paths, *(path for path in BUILT_IN_PATHS if path.name not in declared))
+    build_spec(scenario_table.CiSpec, _table(table, "ci"), "[tool.ldos.ci]")  # read by CI, from the base
     stack = scenario_table.parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
     usual = usual_metrics(stack.driver, own_paths)
     settings = TomlSettings(

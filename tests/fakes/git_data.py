@@ -5,8 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+_SUBMODULE: Final = "160000"
 
 
 @dataclass
@@ -18,6 +22,7 @@ class GitData:
         commits: message, tree and parents.
         trees: blobs by path, and the mode of each.
         forced: branches that were moved by force.
+        longest: number of a tree's entries that are listed.
     """
 
     branches: dict[str, str] = field(default_factory=dict)
@@ -25,6 +30,7 @@ class GitData:
     trees: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
     forced: list[str] = field(default_factory=list)
+    longest: int = 100_000
 
     def start(self, branch: str, files: dict[str, bytes], *, parents: tuple[str, ...] = ()) -> str:
         """A branch with a commit of these files."""
@@ -60,14 +66,21 @@ class GitData:
             return (200, {"object": {"sha": found, "type": "commit"}}) if found else (404, {"message": "Not Found"})
         if kind == "matching-refs":
             return 200, [{"ref": f"refs/{each}"} for each in self.branches if each.startswith(name)]
+        known: dict[str, Collection[str]] = {"commits": self.commits, "trees": self.trees, "blobs": self.blobs}
+        if name not in known[kind]:
+            return 404, {"message": "Not Found"}
         if kind == "commits":
             return 200, {"sha": name, "tree": {"sha": self.commits[name]["tree"]}}
         if kind == "trees":
-            entries = [
+            entries: list[dict[str, Any]] = [
                 {"path": path, "mode": mode, "type": "blob", "sha": blob, "size": len(self.blobs[blob])}
+                if mode != _SUBMODULE
+                else {"path": path, "mode": mode, "type": "commit", "sha": blob}
                 for path, (mode, blob) in self.trees[name].items()
             ]
-            return 200, {"sha": name, "tree": entries, "truncated": False}
+            folders = {str(folder) for path in self.trees[name] for folder in PurePosixPath(path).parents} - {"."}
+            entries += [{"path": each, "mode": "040000", "type": "tree", "sha": "f" * 40} for each in sorted(folders)]
+            return 200, {"sha": name, "tree": entries, "truncated": len(entries) > self.longest}
         text = base64.encodebytes(self.blobs[name]).decode()
         return 200, {"sha": name, "encoding": "base64", "content": text}
 
