@@ -23,7 +23,7 @@ from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.base.series import SwitchCounts
 from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.counters import OwnSwitchCounter, SwitchCounter
-from pytest_ldos.host.fingerprint import find_influences, find_withheld, take_fingerprint
+from pytest_ldos.host.fingerprint import find_influences, find_settings, find_withheld, take_fingerprint
 from pytest_ldos.host.processes import process_names
 from pytest_ldos.instruments.study import Column, Study, Table
 from pytest_ldos.measure.metrics.model import Measurement
@@ -357,6 +357,7 @@ def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> Tri
         commit_unknown=unknown,
         influences=find_influences(os.environ),
         withheld=find_withheld(os.environ),
+        environment=find_settings(os.environ),
         stack_kind=f"middleware-{study.layer}",
         stack=f"{study.layer}: {study.middleware}",
         recorder="none",

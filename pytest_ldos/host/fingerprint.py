@@ -6,6 +6,7 @@ that may be meant for the measured programs are passed on and recorded, and diff
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -74,6 +75,35 @@ def find_differences(head: Fingerprint, base: Fingerprint) -> list[tuple[str, st
     found = [(name, base.versions.get(name, "absent"), head.versions.get(name, "absent")) for name in names]
     found.append(("kernel", base.kernel, head.kernel))
     return [(name, before, after) for name, before, after in found if before != after]
+
+
+_SETTINGS: Final = {
+    "microcode": ("proc/cpuinfo", r"(?m)^microcode\s*:\s*(\S+)"),
+    "firmware": ("sys/class/dmi/id/bios_version", "(.+)"),
+    "clock source": ("sys/devices/system/clocksource/clocksource0/current_clocksource", "(.+)"),
+    "transparent huge pages": ("sys/kernel/mm/transparent_hugepage/enabled", r"\[(\w+)\]"),
+}
+"""Settings that influence times: the file, and the form of its value."""
+
+_KERNEL_OPTION: Final = re.compile(
+    r"(?<!\S)(amd_pstate|clocksource|idle|intel_idle\.max_cstate|intel_pstate|irqaffinity|isolcpus|mitigations|nohz_full"
+    r"|nosmt|preempt|processor\.max_cstate|rcu_nocbs|skew_tick|threadirqs|tsc)(?:=(\S+))?(?!\S)"
+)
+_OF_MIDDLEWARE: Final = re.compile(r"(CYCLONEDDS|FAST(DDS|RTPS)|RCUTILS|RMW|ROS_DISABLE|ZENOH)_(?!IMPLEM)").match
+
+
+def find_settings(environment: Mapping[str, str], *, root: Path = Path("/")) -> dict[str, str]:
+    """Settings of firmware, kernel and middleware, by name, and digests of the files that its variables name."""
+    read = {name: re.search(form, read_setting(root / place)) for name, (place, form) in _SETTINGS.items()}
+    found = {name: each[1] for name, each in read.items() if each}
+    for option, value in _KERNEL_OPTION.findall(read_setting(root / "proc/cmdline")):
+        found[f"kernel option {option}"] = value or "set"
+    for name in filter(_OF_MIDDLEWARE, environment):
+        found[name] = environment[name]
+        files = [Path(each.removeprefix("file://")) for each in environment[name].split(",")]
+        if any(texts := [read_setting(each) for each in files if os.path.isfile(each)]):  # noqa: PTH113 - no path is too long
+            found[f"content of {name}"] = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+    return found
 
 
 WITHHELD: Final[Mapping[str, str]] = {

@@ -296,8 +296,6 @@ def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
         return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=reasons, more_trials_because=more)
     here, there = screen.head.fingerprint, screen.base.fingerprint
     differences = [*find_differences(here, there)]
-    if here.kernel != there.kernel:
-        differences.append(("kernel", there.kernel, here.kernel))
     if screen.head.influences != screen.base.influences:
         differences.append(("inherited settings", "as they were", "others"))
     stored = decide(screen.head, screen.base, replace(policy, known=screen.known))

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, takewhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -62,18 +63,11 @@ def leave_out_unloadable(manager: pytest.PytestPluginManager) -> None:
             manager.set_blocked(name)
             trial = None
     if left_out:
-        manager.register(_LeftOut(left_out), "ldos-left-out")
-
-
-class _LeftOut:
-    def __init__(self, reasons: Mapping[str, str]) -> None:
-        self._reasons = reasons
-
-    def pytest_report_header(self) -> str:
         from pytest_ldos.base.text import one_line
 
-        why = one_line(next(iter(self._reasons.values())))
-        return f"ldos: ROS 2's {', '.join(self._reasons)} not loaded: {why} → pip install 'pytest-ldos[ros2]'"
+        why = one_line(next(iter(left_out.values())))
+        text = f"ldos: ROS 2's {', '.join(left_out)} not loaded: {why} → pip install 'pytest-ldos[ros2]'"
+        manager.register(SimpleNamespace(pytest_report_header=lambda: text), "ldos-left-out")
 
 
 def refuse_unknown_flags(arguments: list[str]) -> None:

@@ -195,7 +195,7 @@ def test_inherited_variables_are_differences_and_withheld_ones_are_recorded(run,
     assert "PYTHONTRACEMALLOC" in read_trials(file).withheld
     monkeypatch.delenv("GLIBC_TUNABLES")
     result = run(*FAST, stack="noisy(2)")
-    result.stdout.fnmatch_lines(["*environment differs:*GLIBC_TUNABLES glibc.malloc.arena_max=1 → unset*"])
+    result.stdout.fnmatch_lines(["*the environment changed:*GLIBC_TUNABLES glibc.malloc.arena_max=1 → unset*"])
 
 
 def test_a_corrupt_baseline_is_invalid(run, record, project):

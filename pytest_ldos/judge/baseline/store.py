@@ -156,6 +156,7 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
         loads=loads,
         discarded_events=sum(each.discarded_events for each in ordered),
         incomplete=_joined(each.incomplete for each in ordered if each.incomplete),
+        environment={},  # of several machines
         trace="",
         looks=(),
         last_look=None,

@@ -132,6 +132,7 @@ _USUAL: Final[Mapping[type, Mapping[str, object]]] = {
         "commit_unknown": "",
         "influences": {},
         "withheld": (),
+        "environment": {},
     },
     FaultSpec: {"cpu_waste": 0.0, "leak_mb": 0.0},
     Metric: {"usual_floor": USUAL_FLOOR, "asked_as": ""},

@@ -18,7 +18,7 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.host.checkout import commit_of
-from pytest_ldos.host.fingerprint import find_influences, find_tracers, find_withheld, take_fingerprint
+from pytest_ldos.host.fingerprint import find_influences, find_settings, find_tracers, find_withheld, take_fingerprint
 from pytest_ldos.host.interference import Interference, InterferenceMeter, add_up
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, OwnMetric, built_in_of, catalogue_of
@@ -30,6 +30,7 @@ from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.lines import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.protocol import Attempt, MessageCase, Stimulus, StimulusCase
+from pytest_ldos.robot.stack.ros2.state import find_parameters
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -388,6 +389,7 @@ def new_record(
         commit_unknown=unknown,
         influences=find_influences(os.environ) | find_tracers(rig.stack.pids()),
         withheld=find_withheld(os.environ),
+        environment=find_settings(os.environ) | find_parameters(rig.stack.all_processes()),
         stack_kind=info.name,
         stack=info.description,
         recorder=rig.recorder.name,

@@ -190,6 +190,8 @@ class TrialSet:
         started_at: ISO 8601, UTC.
         commit: commit of the project under test; empty if unknown to git.
         influences: inherited settings that affected its processes, by name; see `find_influences`.
+        environment: settings of firmware, kernel and middleware, and parameters of ROS 2 processes, by name; empty in
+            older records.
         withheld: variables that were not passed on because they belong to the tests.
         commit_unknown: git's reason why the commit is unknown; empty if it is known.
         stack_kind, stack: kind of the stack, and its description.
@@ -233,6 +235,7 @@ class TrialSet:
     commit_unknown: str = ""
     influences: Mapping[str, str] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for trial in self.trials:

@@ -240,7 +240,8 @@ def load_yaml(file: Path) -> Mapping[str, Any]:
     import yaml  # noqa: PLC0415 - only where such a file is used
 
     try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        loader: Any = type("Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
+        loader.add_constructor("tag:yaml.org,2002:python/tuple", loader.construct_sequence)  # which launch writes
         return as_table(yaml.load(file.read_text("utf-8"), loader), f"{file}")  # noqa: S506 - both are safe
     except OSError as error:
         raise ConfigurationError(

@@ -208,14 +208,16 @@ def _failures(trials: TrialSet) -> tuple[document.Failure, ...]:
 
 
 def report_differences(head: TrialSet, base: TrialSet) -> tuple[document.Difference, ...]:
-    """Differences in machine, kernel and package versions, observers and inherited influences, and settings."""
+    """Differences in machine, kernel and package versions, observers, influences, environment, and settings."""
     versions = find_differences(head.fingerprint, base.fingerprint)
-    names = sorted({*base.influences, *head.influences})
+    is_known = bool(head.environment and base.environment)  # which older records lack
+    before, now = ({**each.influences, **(each.environment if is_known else {})} for each in (base, head))
+    names = sorted({*before, *now} - head.fingerprint.versions.keys())  # they include variables of the middleware
     found = (
         ("machine", base.fingerprint.hostname or "unknown", head.fingerprint.hostname or "unknown"),
         *versions,
         ("watched by", base.watched or "nothing", head.watched or "nothing"),
-        *((name, base.influences.get(name, "unset"), head.influences.get(name, "unset")) for name in names),
+        *((name, before.get(name, "unset"), now.get(name, "unset")) for name in names),
     )
     return (
         *(_difference(document.DifferenceKind.ENVIRONMENT, *each) for each in found if each[1] != each[2]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from pytest_ldos.base import text
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import (
     LARGEST_EFFECT,
@@ -317,6 +318,7 @@ _DIFFERENCES: Final = {
     document.DifferenceKind.ENVIRONMENT: "environment differs",
     document.DifferenceKind.SETTING: "settings differ from the baseline's",
 }
+_BETWEEN_RUNS: Final = "between these runs, the environment changed"
 
 
 def describe_measurement(section: document.Section) -> Iterator[str]:
@@ -331,7 +333,8 @@ def describe_measurement(section: document.Section) -> Iterator[str]:
     for kind, beginning in _DIFFERENCES.items():
         found = [each for each in section.differences if each.kind is kind]
         if found:
-            yield f"{beginning}: {list_differences(found)}"
+            is_setting = kind is document.DifferenceKind.SETTING
+            yield f"{beginning if section.interleaving or is_setting else _BETWEEN_RUNS}: {list_differences(found)}"
     yield from _describe_incomplete(section)
     if section.base is not None:
         base = section.base
@@ -397,8 +400,8 @@ def _describe_incomplete(section: document.Section) -> Iterator[str]:
 
 
 def list_differences(differences: Iterable[document.Difference]) -> str:
-    """``velocity_scaling 0.5 → 0.3, goals reach → far``."""
-    return ", ".join(f"{each.name} {each.base} → {each.head}" for each in differences)
+    """``velocity_scaling 0.5 → 0.3, goals reach → far``; pages have a table of all."""
+    return text.listed([f"{each.name} {each.base} → {each.head}" for each in differences], most=10)
 
 
 def describe_interleaving(interleaving: document.Interleaving | None) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from pytest_ldos.host.fingerprint import find_differences, take_fingerprint
+from pytest_ldos.host.fingerprint import find_differences, find_settings, take_fingerprint
 
 
 def test_the_host_class_is_a_folder_name():
@@ -28,3 +28,46 @@ def test_facts_of_the_host_class():
     changes = {"cpu_model": "other", "cores": 999, "smt": "?", "governor": "?", "turbo": "?", "rmw": "fastrtps"}
     classes = {dataclasses.replace(base, **{name: value}).host_class for name, value in changes.items()}
     assert len(classes | {base.host_class}) == len(changes) + 1
+
+
+OF_MACHINE = {
+    "proc/cpuinfo": "model name\t: x\nmicrocode\t: 0xf0\nmicrocode\t: 0xf1\n",
+    "proc/cmdline": "BOOT_IMAGE=/vmlinuz-6.8 root=UUID=1 ro quiet isolcpus=2,3 nosmt xnosmt mitigations=off\n",
+    "sys/class/dmi/id/bios_version": "2.4.0\n",
+    "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
+    "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+}
+
+
+def test_settings_of_firmware_and_kernel(tmp_path):
+    assert find_settings({}, root=tmp_path) == {}
+    for name, text in OF_MACHINE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    assert find_settings({}, root=tmp_path) == {
+        "microcode": "0xf0",
+        "firmware": "2.4.0",
+        "clock source": "tsc",
+        "transparent huge pages": "madvise",
+        "kernel option isolcpus": "2,3",
+        "kernel option nosmt": "set",
+        "kernel option mitigations": "off",
+    }
+
+
+def test_files_of_the_middleware_are_told_apart_by_content(tmp_path):
+    file = tmp_path / "dds.xml"
+    variables = {
+        "CYCLONEDDS_URI": f"file://{file},<Internal>{'x' * 5000}</Internal>",
+        "RMW_FASTRTPS_PUBLICATION_MODE": "SYNCHRONOUS",
+        "RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp",
+        "ROS_DOMAIN_ID": "7",
+        "HOME": str(tmp_path),
+    }
+    contents = []
+    for text in ("<a/>", "<b/>", "<a/>"):
+        file.write_text(text, "utf-8")
+        found = find_settings(variables, root=tmp_path)
+        contents.append(found.pop("content of CYCLONEDDS_URI"))
+        assert found == {name: variables[name] for name in ("CYCLONEDDS_URI", "RMW_FASTRTPS_PUBLICATION_MODE")}
+    assert contents[0] == contents[2] != contents[1]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from xml.etree import ElementTree as ET
 
+import psutil
+
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.availability import find_ros_package, find_ros_packages
 from pytest_ldos.host.processes import describe_end, quoted
+from pytest_ldos.robot.stack.goals import load_yaml
 from pytest_ldos.scenario.model import Ros2Spec
 from pytest_ldos.scenario.words import Simulation
 
@@ -35,6 +41,36 @@ class ProcessEnded:
 @dataclass(frozen=True)
 class LaunchFailed:
     reason: str
+
+
+_LONGEST_VALUE: Final = 60
+
+
+def find_parameters(processes: Mapping[int, str]) -> dict[str, str]:
+    """Parameters on command lines and in files named there, as by launch, by process and name; not of components."""
+    found: dict[str, str] = {}
+    for pid, process in processes.items():
+        with suppress(psutil.Error):
+            for option, value in pairwise(psutil.Process(pid).cmdline()):
+                name, is_one, text = value.partition(":=")
+                try:
+                    of_file = _flat("", load_yaml(Path(value))) if option == "--params-file" else {}
+                    given = _flat(f".{name}", text) if option in {"-p", "--param"} and is_one else of_file
+                except (ConfigurationError, RecursionError) as error:
+                    given = {"": str(error)}
+                found |= {f"parameter {process} {each[1:]}".strip(): given[each] for each in given}
+    return found
+
+
+def _flat(name: str, value: object) -> dict[str, str]:
+    """Values by dotted name; of paths only the file's name, since each version is installed elsewhere."""
+    if isinstance(value, Mapping):
+        of_all = {"/**", "ros__parameters"}
+        inner = (_flat(name if part in of_all else f"{name}.{part}", each) for part, each in value.items())
+        return {key: text for each in inner for key, text in each.items()}
+    text = str(value)
+    short = text.rpartition("/")[2] if text.startswith(("/", "file://")) else text
+    return {name: short if len(short) <= _LONGEST_VALUE else hashlib.sha256(text.encode()).hexdigest()[:12]}
 
 
 _NUMBER: Final = re.compile(r"-\d+$")

@@ -86,7 +86,8 @@ def test_each_property_of_a_host_class_separates_baselines(stores, change):
 def test_report_names_the_machine_of_the_base(stores):
     document = compose([section_of(of(TWO, 2), of(ONE, 1))])
     for text in (render(document, width=160, color=False), render_markdown(document)):
-        assert "environment differs: machine lab-1 → lab-2, mujoco 3.2 → 3.3, kernel 6.1 → 6.8" in text
+        changed = "machine lab-1 → lab-2, mujoco 3.2 → 3.3, kernel 6.1 → 6.8"
+        assert f"between these runs, the environment changed: {changed}" in text
     assert "machine" not in render(compose([section_of(of(ONE, 2), of(ONE, 1))]), width=160, color=False)
 
 

@@ -67,9 +67,8 @@ def test_rounds_are_read_completely():
     study_rounds = (*study().rounds, Round(case="1 KiB", block=1, failure="no peer answered"))
     watched = study(rounds=study_rounds, watched="strace", distortion="system calls stop")
     made = to_trials(watched, commit="0123456789ab")
-    expected = dataclasses.replace(
-        made, fingerprint=FINGERPRINT, influences={}
-    )  # of a process with other niceness, too
+    # Of a process with other niceness, and of another machine, too.
+    expected = dataclasses.replace(made, fingerprint=FINGERPRINT, influences={}, environment={})
     assert read("rounds") == expected
     assert {type(trial) for trial in read("rounds").trials} == {RoundTrial}
 

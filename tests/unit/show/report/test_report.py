@@ -278,6 +278,34 @@ def test_differences_of_the_environment_are_shown():
     assert "mujoco 3.2 → 3.9" in text_of(section_of(upgraded, noisy_set(2)))
 
 
+STORED = {"microcode": "0x1", "parameter move_group range": "0.5", "RMW_X": "1"}
+NOW = {"microcode": "0x2", "parameter move_group range": "0.1", "kernel option nosmt": "set"}
+CHANGED = "RMW_X 1 → unset, kernel option nosmt unset → set, microcode 0x1 → 0x2, parameter move_group range 0.5 → 0.1"
+
+
+@pytest.mark.parametrize(
+    ("session", "beginning"),
+    [("", "between these runs, the environment changed"), ("1", "environment differs")],
+    ids=["stored", "interleaved"],
+)
+def test_changed_environment_is_listed(session, beginning):
+    head, base = (noisy_set(seed, session=session, environment=each) for seed, each in ((1, NOW), (2, STORED)))
+    assert f"{beginning}: {CHANGED}\n" in render(compose([section_of(head, base)]), width=300, color=False)
+
+
+def test_records_without_an_environment_differ_in_none():
+    """Those of earlier versions."""
+    for here, there in (({}, STORED), (STORED, {})):
+        section = section_of(noisy_set(1, environment=here), noisy_set(2, environment=there))
+        assert section.differences == ()
+
+
+def test_many_differences_are_counted():
+    many = {f"parameter node {number:02}": "0.1" for number in range(14)}
+    text = text_of(section_of(noisy_set(1, environment=many), noisy_set(2, environment={"microcode": "0x1"})))
+    assert "parameter node 08 unset → 0.1 and 5 more" in " ".join(text.split())
+
+
 def test_planted_faults_are_shown_as_a_difference():
     head = noisy_set(1)
     faults = dataclasses.replace(head.spec.stack.faults, planning_delay_ms=5.0)
