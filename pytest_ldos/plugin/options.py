@@ -13,7 +13,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, takewhile
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -67,7 +66,7 @@ def leave_out_unloadable(manager: pytest.PytestPluginManager) -> None:
 
         why = one_line(next(iter(left_out.values())))
         text = f"ldos: ROS 2's {', '.join(left_out)} not loaded: {why} → pip install 'pytest-ldos[ros2]'"
-        manager.register(SimpleNamespace(pytest_report_header=lambda: text), "ldos-left-out")
+        manager.register(type("LeftOut", (), {"pytest_report_header": lambda _: text})(), "ldos-left-out")
 
 
 def refuse_unknown_flags(arguments: list[str]) -> None:

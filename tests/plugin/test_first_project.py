@@ -61,6 +61,10 @@ def sourced(first, monkeypatch):
 
     first.makepyfile(test_launch="def test_launch(launch_context):\n    assert launch_context == 7\n")
     first.makepyfile(test_other="def test_other():\n    pass\n")
+    # As pytest 8 does when it looks for fixtures.
+    first.makeconftest(
+        "def pytest_configure(config):\n    [hash(each) for each in config.pluginmanager.get_plugins()]\n"
+    )
     return source
 
 
