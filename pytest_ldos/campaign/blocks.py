@@ -17,7 +17,6 @@ from pytest_ldos.campaign.order import (
     Block,
     Role,
     blocks_alone,
-    count_problems,
     first_blocks,
     next_pairs,
     usual_size_alone,
@@ -32,6 +31,7 @@ from pytest_ldos.measure.trial.artifacts import ScenarioFolder, keep_failed_bloc
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
 from pytest_ldos.measure.trial.record import Look, MotionTrial, Trial, TrialSet
 from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Spent, Watch, clocked, describe_durations
+from pytest_ldos.robot.stack.problems import count_problems
 from pytest_ldos.robot.stack.protocol import StimulusCase
 from pytest_ldos.scenario.model import ScenarioSpec
 

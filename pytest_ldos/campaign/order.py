@@ -10,17 +10,11 @@ Reference: J.-P. Allouche, J. Shallit, "The Ubiquitous Prouhet–Thue–Morse Se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from math import ceil
 from typing import Final
-
-from pytest_ldos.robot.stack.problems import read_problems
-from pytest_ldos.robot.stack.protocol import StimulusCase
-from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.stimuli import PlanSpec
 
 _LOOKS: Final = 6
 
@@ -37,14 +31,6 @@ class Block:
     number: int
     role: Role
     trials: range
-
-
-def count_problems(spec: ScenarioSpec, goals: Sequence[StimulusCase] | str) -> int:
-    """The number of planning problems of a set, or of those given; 1 for other trials. Raises as `read_problems`."""
-    driver = spec.stack.driver
-    if not isinstance(driver, PlanSpec):
-        return 1
-    return len(read_problems(driver).cases(goals) if isinstance(goals, str) else goals)
 
 
 def usual_size(trials: int, problems: int = 1) -> int:

@@ -148,7 +148,7 @@ def _key_of(spec: ScenarioSpec) -> BaselineKey | None:
 def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str, prefix: str = "") -> list[str]:
     """One line on the expected duration of trials, without builds; none if there are no trials."""
     from pytest_ldos.campaign import estimate
-    from pytest_ldos.campaign.order import count_problems
+    from pytest_ldos.robot.stack.problems import count_problems
 
     files = estimate.duration_files(settings.output)
     amount = estimate.amount_interleaved if settings.value("base") else estimate.amount_alone

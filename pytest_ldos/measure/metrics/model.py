@@ -438,7 +438,11 @@ class MeasuredMetric(Metric):
 
 def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
     """Raises `ConfigurationError` if no node in the trace serves an action other than the usual one."""
-    served = [topic.removesuffix(STATUS) for topic in model.publishers["topic"].drop_nulls() if topic.endswith(STATUS)]
+    served = [
+        topic.removesuffix(goals.STATUS)
+        for topic in model.publishers["topic"].drop_nulls()
+        if topic.endswith(goals.STATUS)
+    ]
     if interfaces.action not in {usual.action, *served}:
         there = f"served are: {', '.join(sorted(served))}" if served else "none is served in it"
         raise ConfigurationError(f"no action {interfaces.action} in the trace", remedy=there)

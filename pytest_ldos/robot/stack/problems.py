@@ -30,7 +30,8 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.robot.stack.goals import Goal, as_table, load_yaml, parse_goal
-from pytest_ldos.robot.stack.protocol import CaseBook, MessageCase
+from pytest_ldos.robot.stack.protocol import CaseBook, MessageCase, StimulusCase
+from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.stimuli import PlanSpec
 
 ALL: Final = "all"
@@ -42,6 +43,14 @@ EVERYTHING: Final = {"id": "", "operation": 1}  # CollisionObject.REMOVE
 _JOINT_TOLERANCE_RAD: Final = 1e-3
 _POSITION_TOLERANCE_M: Final = 1e-3
 _ORIENTATION_TOLERANCE_RAD: Final = 1e-2
+
+
+def count_problems(spec: ScenarioSpec, goals: Sequence[StimulusCase] | str) -> int:
+    """The number of planning problems of a set, or of those given; 1 for other trials. Raises as `read_problems`."""
+    driver = spec.stack.driver
+    if not isinstance(driver, PlanSpec):
+        return 1
+    return len(read_problems(driver).cases(goals) if isinstance(goals, str) else goals)
 
 
 def read_problems(spec: PlanSpec) -> CaseBook:

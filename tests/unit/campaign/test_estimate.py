@@ -17,10 +17,10 @@ from pytest_ldos.campaign.estimate import (
     duration_files,
     measured_cost,
 )
-from pytest_ldos.campaign.order import count_problems
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.rig import DURATIONS_FILE, RunPhase, Spent, write_durations
 from pytest_ldos.robot.stack.goals import REACH
+from pytest_ldos.robot.stack.problems import count_problems
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.stimuli import PlanSpec, StimuliSpec
 from pytest_ldos.scenario.words import StackKind, StimulusKind
