@@ -31,6 +31,7 @@ OTHER_VARIABLES: Final[Mapping[str, str]] = {
     "LDOS_THREADS": "threads that decode a trace at once (default: the number of CPUs)",
     "LDOS_LOCK": "name of the lock that a measuring session holds: sessions with different locks do not wait for each "
     "other, and disturb each other",
+    "LDOS_ROOT": "folder in place of `/` in which `ldos measure` looks for /opt/ros and /etc/ldos-lab, for tests",
     LEFT_OUT: "packages of `ros_ws` that `make ros2-baseline` could not build and left out, with the reasons",
 }
 
