@@ -132,7 +132,7 @@ def test_randomness_of_plans_is_not_taken_for_a_difference_of_starts():
 
 @pytest.mark.parametrize("start_sd", [0.05, 0.2])
 def test_starts_that_differ_are_no_change_of_planning_times(start_sd):
-    """Of 40 pairs of equal versions, two are expected beyond 95 %; more than five would be by chance in 1 of 70 cases."""
+    """Two of 40 pairs of equal versions are expected beyond 95 %; more than five are by chance in 1 of 70 cases."""
     beyond = [shift.low > 0 or shift.high < 0 for shift in planning_shifts(runs=40, start_sd=start_sd)]
     assert sum(beyond) <= 5
 
