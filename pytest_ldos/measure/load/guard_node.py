@@ -95,8 +95,8 @@ class ThrottledPublisher:
         return "does not answer" if self._is_mute or self._obeyed is None else ""
 
     def is_settled(self, share: float) -> bool:
-        """True if no answer is pending: it has confirmed or refused this share, or is absent."""
-        return not self._is_there or bool(self._refusal) or self._obeyed == share
+        """True if it is absent, or has confirmed or refused this share and no answer is pending."""
+        return not self._is_there or (self._asked is None and (bool(self._refusal) or self._obeyed == share))
 
     def ask(self, share: float, now_ns: int) -> None:
         """Sends it the share unless confirmed; call it repeatedly."""
@@ -206,6 +206,7 @@ class Guard:
             now_ns=time.monotonic_ns(),
         )
         limits = ("late_share", "least_share", "decrease", "calm_windows", "increase")
+        self._is_ending = False
         self._law = ThrottleLaw(**{name: parameters[name] for name in limits})
         self._publishers = [
             ThrottledPublisher(setter_of(name.removeprefix("/")), name, parameters["parameter"])
@@ -216,6 +217,8 @@ class Guard:
         self._lateness.note(self._stamp_of(message), wall_ns=time.time_ns(), mono_ns=time.monotonic_ns())
 
     def end_window(self) -> None:
+        if self._is_ending:
+            return
         now_ns = time.monotonic_ns()
         if self._lateness.received:  # before its first message, the path may not be running
             self._law.judge(self._lateness.end_window(now_ns))
@@ -242,7 +245,7 @@ class Guard:
 
     def release(self, spin_once: Callable[[], None]) -> None:
         """Lets all publishers use their whole rate; waits for their confirmation, up to a limit."""
-        self._law.share = 1.0
+        self._is_ending, self._law.share = True, 1.0
         limit_ns = time.monotonic_ns() + _FAREWELL_NS
         while (now_ns := time.monotonic_ns()) < limit_ns:
             self._tell(1.0, now_ns)

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import psutil
@@ -16,11 +16,13 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed
 from pytest_ldos.base.ros2 import PathSpec
+from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.measure.load import flood_reports
 from pytest_ldos.measure.load import guard as guard_load
 from pytest_ldos.measure.load import protocol as programs
 from pytest_ldos.measure.load.dds_flood import RunningFlood, run_dds_flood
 from pytest_ldos.measure.load.guard import RunningGuard, guard_program, publishers_of, run_guard
+from pytest_ldos.measure.load.guard_node import Guard, ThrottledPublisher
 from pytest_ldos.measure.load.protocol import LoadSite, apply_loads, load_available, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.endpoint import default
@@ -236,6 +238,58 @@ def test_guard_ends_with_its_owner_and_releases_publishers(site, arm):
             os.kill(owner, signal.SIGKILL)
             wait_until(lambda: is_gone(guard.pid))
         wait_until(lambda: rate_from_now(flood, "allowed_hz") > 800)
+
+
+class SlowSetter:
+    """A publisher that obeys at once; its answers wait in a list."""
+
+    def __init__(self) -> None:
+        self.share = 1.0
+        self.answers: list[Callable[[list[str]], None]] = []
+
+    def server_is_ready(self) -> bool:
+        return True
+
+    def set(self, values, on_done) -> None:
+        (self.share,) = values.values()
+        self.answers.append(on_done)
+
+
+def test_publisher_is_not_released_before_a_pending_answer():
+    """Its last confirmed share is the whole, but it obeys a smaller one already."""
+    setter = SlowSetter()
+    publisher = ThrottledPublisher(setter, "/camera", "share")
+    publisher.ask(1.0, 0)
+    setter.answers.pop()([])
+    assert publisher.is_settled(1.0)
+    publisher.ask(0.5, 1)
+    assert not publisher.is_settled(1.0)
+    setter.answers.pop()([])
+    publisher.ask(1.0, 2)
+    assert (setter.share, publisher.is_settled(1.0)) == (1.0, False)
+    setter.answers.pop()([])
+    assert publisher.is_settled(1.0)
+
+
+def test_windows_that_end_during_the_release_throttle_nothing():
+    """They are late, and the executor that waits for the publishers' answers ends them as well."""
+    setter = SlowSetter()
+    limits = {"late_share": 0.1, "least_share": 0.05, "decrease": 0.5, "calm_windows": 2, "increase": 0.1}
+    path = {"deadline_ms": 10, "silence_ms": 100, "publishers": ["/camera"], "parameter": "share"}
+    guard = Guard({**limits, **path}, stamp_of=lambda stamp_ns: stamp_ns, setter_of=lambda _: setter)
+
+    def end_late_window() -> None:
+        guard.on_message(time.time_ns() - NS_PER_S)
+        guard.end_window()
+
+    def answer_and_end_late_window() -> None:
+        setter.answers.pop()([])
+        end_late_window()
+
+    end_late_window()
+    assert setter.share == 0.5
+    guard.release(answer_and_end_late_window)
+    assert (setter.share, setter.answers) == (1.0, [])
 
 
 # --- guarded publishers and paths -----------------------------------------------------------------------
