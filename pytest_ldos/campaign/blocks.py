@@ -13,14 +13,7 @@ from typing import NamedTuple
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.text import counted, without_logs
-from pytest_ldos.campaign.order import (
-    Block,
-    Role,
-    blocks_alone,
-    first_blocks,
-    next_pairs,
-    usual_size_alone,
-)
+from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs, usual_size_alone
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge.gate.decide import GateResult

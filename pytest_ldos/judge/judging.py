@@ -180,8 +180,7 @@ class Judged:
         if self.base is None:
             return {}
         larger = {each.metric: each.ratio > 1 for each in self.result.comparisons if each.has_ratio}
-        of_paths = {summary.path_of(metric): larger.get(metric.name, True) for metric in self._changed}
-        directions = {path: 1 if is_larger else -1 for path, is_larger in of_paths.items()}
+        directions = {summary.path_of(each): 1 if larger.get(each.name, True) else -1 for each in self._changed}
         return summary.explain(self.base, self.head, directions=directions)
 
     @cached_property
