@@ -46,7 +46,7 @@ def moments(trace: Path) -> np.ndarray:
     return np.unique(np.concatenate([table.timestamp_ns for table in tables]))
 
 
-@pytest.mark.parametrize("name", representatives(TRACES, 5))
+@pytest.mark.parametrize("name", representatives(TRACES, 3))
 def test_any_windows_give_the_whole_model(golden, name):
     trace = golden(name)
     expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))
@@ -59,7 +59,7 @@ def test_any_windows_give_the_whole_model(golden, name):
         assert_equal_models(in_windows(trace, borders), expected)
 
 
-@pytest.mark.parametrize("name", representatives(TRACES, 3))
+@pytest.mark.parametrize("name", representatives(TRACES, 2))
 def test_any_windows_give_the_whole_analysis(golden, name):
     """Links, topics, callbacks, executors, paths and goals, of windows and in chunks."""
     trace = golden(name)

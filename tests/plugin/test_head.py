@@ -52,6 +52,7 @@ def test_stack_and_commit_are_the_revisions(run, project, repository, old):
     again.stdout.no_fnmatch_line("*preparing*")
 
 
+@pytest.mark.acceptance
 def test_revisions_baseline_is_recorded_without_a_branch(run, project, old):
     result = run(f"--ldos-head={old}", "--ldos-trials=2", "--ldos-update-baseline", "--ldos-history=kept")
     result.stdout.fnmatch_lines(["*recorded as the new baseline*", "*history: 1 set of trials added*"])
@@ -76,6 +77,7 @@ def test_revision_is_interleaved_with_a_base(run, project, old):
     assert commits(project, "baseline/base/trials.json") != [old]
 
 
+@pytest.mark.acceptance
 def test_same_revision_as_both_is_prepared_once_and_noted(run, old):
     result = run(f"--ldos-head={old}", f"--ldos-base={old}", "--ldos-trials=1")
     result.stdout.fnmatch_lines([f"*preparing base {old}*", "*A/A: head and base are the same version*"])

@@ -52,7 +52,9 @@ def test_a_disk_that_the_trace_fills(project, leaves_nothing, temporary):
 @pytest.mark.parametrize(
     ("script", "printed"),
     [
-        ("mkdir .ldos; mount -t tmpfs -o ro none .ldos", "Read-only file system"),
+        pytest.param(
+            "mkdir .ldos; mount -t tmpfs -o ro none .ldos", "Read-only file system", marks=pytest.mark.acceptance
+        ),
         ("mkdir .ldos; mount -t tmpfs -o size=4k,nr_inodes=2 none .ldos", "No space left on device"),
     ],
 )

@@ -25,11 +25,17 @@ importlib.util.find_spec = lambda name, *a, **k: None if name == "%s" else find_
     ("conftest", "reason", "remedy"),
     [
         (HIDE_PROGRAMS, "lttng, lttng-sessiond not found", "sudo apt-get install lttng-tools"),
-        (HIDE_MODULE % "cyclonedds", "Python package cyclonedds not installed", "pip install 'pytest-ldos[embedded]'"),
-        (
+        pytest.param(
+            HIDE_MODULE % "cyclonedds",
+            "Python package cyclonedds not installed",
+            "pip install 'pytest-ldos[embedded]'",
+            marks=pytest.mark.acceptance,
+        ),
+        pytest.param(
             HIDE_MODULE % "pytest_ldos.robot.dds._lttng",
             "pytest-ldos was built without tracepoints, because LTTng-UST was missing",
             "sudo apt-get install liblttng-ust-dev, then build again",
+            marks=pytest.mark.acceptance,
         ),
     ],
 )

@@ -56,6 +56,7 @@ def measure(project: Project, *, trials: int = 2) -> tuple[int, str]:
     return project.run("-m", "baseline", f"--ldos-trials={trials}", f"--ldos-block={trials}")
 
 
+@pytest.mark.acceptance  # tests with rclpy call actions, too
 def test_goals_of_any_action(project, leaves_nothing):
     project.write("pyproject.toml", ACTION)
     project.write("goals.yaml", goals())

@@ -59,7 +59,7 @@ def test_each_reader_gives_the_same_model(golden, scheduler, which):
         assert_equal(build_execution_in_windows(windows, spread=spread), whole(trace))
 
 
-@pytest.mark.acceptance  # `test_workers` has killed workers, too
+@pytest.mark.acceptance
 def test_killed_worker_is_replaced(golden, client, tmp_path):
     """Other workers read all windows of the killed one."""
     trace = golden("workspace_mock")

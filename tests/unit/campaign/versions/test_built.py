@@ -101,6 +101,7 @@ def test_a_revision_is_built_from_its_own_sources_over_the_same_underlay(project
     assert not list(project.store.rglob("build-*")), "the files of a build take space and are not needed"
 
 
+@pytest.mark.acceptance
 def test_head_of_a_revision_is_built_from_it_not_the_checkout(project):
     old = project.commit()
     add_package(project.workspace, "arm_planner", value=2)

@@ -228,6 +228,7 @@ def test_failed_start_has_a_reason(site, monkeypatch):
     assert "no_such_room" in str(caught.value)
 
 
+@pytest.mark.acceptance
 def test_guard_ends_with_its_owner_and_releases_publishers(site, arm):
     arm.age_s = 0.5
     together = dataclasses.replace(site, loads=[FLOOD])
