@@ -165,7 +165,7 @@ def measure_alone(
     The record is written after each trial; after an early end, it has the reason as `incomplete`.
     """
     session = _Session(bench, {Role.HEAD: head}, identity="")
-    problems, most = count_problems(bench.spec, bench.goals), bench.spec.max_trials
+    problems, most = _count_problems(bench), bench.spec.max_trials
     session.run(blocks_alone(bench.spec.trials, size=size, problems=problems))
     record = session.records[Role.HEAD]
     base = find_base(record)
@@ -179,6 +179,14 @@ def measure_alone(
         stop = min(len(record.trials) + (size or usual_size_alone(most, problems)), most)
         session.run([Block(record.trials[-1].block + 1, Role.HEAD, range(len(record.trials), stop))])
         record = session.records[Role.HEAD]
+
+
+def _count_problems(bench: Bench) -> int:
+    """Planning problems of a trial set, or 1; notes if there are fewer trials than problems."""
+    problems, trials = count_problems(bench.spec, bench.goals), bench.spec.trials
+    if trials < problems:
+        bench.observer.note(f"{trials} of {problems} problems are planned; more trials plan all (--ldos-trials)")
+    return problems
 
 
 Decide = Callable[[TrialSet, TrialSet], GateResult]
@@ -208,7 +216,7 @@ def interleave(
     """
     began_s, earlier = time.monotonic(), dict(bench.clock.durations)
     session = _Session(bench, versions, identity=secrets.token_hex(8))
-    problems = count_problems(bench.spec, bench.goals)
+    problems = _count_problems(bench)
     blocks = first_blocks(bench.spec.trials, size=size, problems=problems)
     starts = 0
     while blocks:

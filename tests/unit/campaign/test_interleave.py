@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, LoadFailed
-from pytest_ldos.campaign.blocks import describe_turns, interleave
+from pytest_ldos.campaign.blocks import describe_turns, interleave, measure_alone
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.measure.load.protocol import LoadProof, RepeatedLoad
 from pytest_ldos.measure.trial.artifacts import read_trials
@@ -97,13 +97,32 @@ def test_inconclusive_comparison_gets_more_pairs(tmp_path):
     assert made.head.last_look == Look(12, 12)
 
 
+def of_suite(bench):
+    """The same trials plan four problems."""
+    plans = StackSpec(stimulus=StimulusKind.PLAN, stimuli=StimuliSpec(plan=PlanSpec(problems="problems.yaml")))
+    goals = tuple(replace(REACH, name=name) for name in "abcd")
+    return replace(bench, spec=replace(bench.spec, stack=plans), goals=goals)
+
+
+@pytest.mark.parametrize(("trials", "notes"), [(3, 2), (4, 0)])
+def test_fewer_trials_than_problems_are_noted(tmp_path, trials, notes):
+    class Noting(Watching):
+        def note(self, text):
+            noted.append(text)
+
+    noted = []
+    alone, both = (
+        of_suite(make_bench(tmp_path / each, trials=trials, observer=Noting())) for each in ("alone", "both")
+    )
+    measure_alone(alone, VERSIONS[Role.HEAD], find_base=lambda record: None)
+    interleave(both, VERSIONS, decide=CLEAR)
+    assert noted == ["3 of 4 problems are planned; more trials plan all (--ldos-trials)"] * notes
+
+
 def test_pairs_of_a_suite_plan_each_problem_in_each_start(tmp_path):
     decide = Undecided(looks=99)
     bench = make_bench(tmp_path, trials=20, max_trials=28)
-    plans = StackSpec(stimulus=StimulusKind.PLAN, stimuli=StimuliSpec(plan=PlanSpec(problems="problems.yaml")))
-    goals = tuple(replace(REACH, name=name) for name in "abcd")
-    bench = replace(bench, spec=replace(bench.spec, stack=plans), goals=goals)
-    made = interleave(bench, VERSIONS, decide=decide)
+    made = interleave(of_suite(bench), VERSIONS, decide=decide)
     assert decide.shown == [(20, 20), (28, 28)]
     for record in (made.head, made.base):
         planned = Counter((trial.block, trial.goal) for trial in record.trials)
