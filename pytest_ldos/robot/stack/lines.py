@@ -389,7 +389,7 @@ def write(event: ClientEvent) -> None:
 REJECTED: Final = (OutcomeClass.ABORTED, "the server rejected the goal")
 
 _GOOD_NAMES: Final = ("NONE", "SUCCESS", "SUCCESSFUL")
-_TEXTS: Final = ("error_string", "error_msg")
+_TEXTS: Final = ("error_string", "error_msg", "message")
 
 
 def judge_end(status: str, result: Any, success_codes: Collection[int]) -> tuple[OutcomeClass, str]:
@@ -400,14 +400,19 @@ def judge_end(status: str, result: Any, success_codes: Collection[int]) -> tuple
         success_codes: numbers that mean success; empty for the type's own success constants, or 0 without any.
     """
     if status != "succeeded":
-        return OutcomeClass.ABORTED, f"the goal ended as {status}{_details(result)}"
+        return OutcomeClass.ABORTED, f"the goal ended as {status}{details_of(result)}"
+    if is_success(result, success_codes):
+        return OutcomeClass.SUCCESS, ""
+    return OutcomeClass.ABORTED, f"the goal succeeded, but its result says otherwise{details_of(result)}"
+
+
+def is_success(result: Any, success_codes: Collection[int] = ()) -> bool:
+    """False if a result or a response has a `success` that is false, or an `error_code` other than `success_codes`."""
     code = _error_code(result)
     if code is not None and not success_codes:  # the type's own codes; 0 without any
         kind = result.error_code if hasattr(result.error_code, "val") else result
         success_codes = {getattr(kind, name) for name in _GOOD_NAMES if hasattr(kind, name)} or {0}
-    if code is None or code in success_codes:
-        return OutcomeClass.SUCCESS, ""
-    return OutcomeClass.ABORTED, f"the goal succeeded, but its result says otherwise{_details(result)}"
+    return getattr(result, "success", True) is not False and (code is None or code in success_codes)
 
 
 def _error_code(result: Any) -> int | None:
@@ -417,7 +422,8 @@ def _error_code(result: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _details(result: Any) -> str:
+def details_of(result: Any) -> str:
+    """Error code and text of a result or a response, in parentheses; empty without any."""
     code = _error_code(result)
     text = next((str(getattr(result, name)) for name in _TEXTS if getattr(result, name, "")), "")
     parts = ([] if code is None else [f"error code {code}"]) + ([text] if text else [])

@@ -67,7 +67,7 @@ def test_response_without_success_is_a_failure(graph):
     with stimulus(graph, StimulusKind.SERVICE, service(), {"data": False}) as program:
         ended = run(program)
     assert ended.outcome is OutcomeClass.ABORTED
-    assert ended.message == "call 1 did not succeed: the switch is stuck"
+    assert ended.message == "call 1 did not succeed (the switch is stuck)"
 
 
 def test_server_that_stops_answering_is_named(graph):

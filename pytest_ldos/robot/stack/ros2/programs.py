@@ -24,7 +24,7 @@ from pytest_ldos.base.errors import ConfigurationError, LdosError, suggest
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, judge_end, refuse, serve
+from pytest_ldos.robot.stack.lines import REJECTED, Ended, Order, Task, details_of, is_success, judge_end, refuse, serve
 from pytest_ldos.robot.stack.messages import fill, find_type
 from pytest_ldos.scenario.stimuli import FEEDBACK, ActionSpec, BagSpec, ServiceSpec
 from pytest_ldos.scenario.words import StimulusKind
@@ -170,10 +170,8 @@ class ServiceCaller(Program):
                 break
             latencies_ns.append(time.monotonic_ns() - begin_ns)
             answer = call.result()
-            if getattr(answer, "success", True) is False:
-                text = getattr(answer, "message", "")
-                outcome, message = OutcomeClass.ABORTED, f"call {number} did not succeed"
-                message += f": {text}" if text else ""
+            if not is_success(answer):
+                outcome, message = OutcomeClass.ABORTED, f"call {number} did not succeed{details_of(answer)}"
                 break
         task.enter(Phase.RESULT)
         return task.end(outcome, message, **_numbers(latencies_ns))

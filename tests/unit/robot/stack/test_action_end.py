@@ -1,4 +1,4 @@
-"""Ends of goals, with results as the types of the field have them."""
+"""Ends of goals and calls, with results and responses as the types of the field have them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.lines import judge_end
+from pytest_ldos.robot.stack.lines import details_of, is_success, judge_end
 
 
 def nav2(code: int, text: str = "") -> SimpleNamespace:
@@ -56,3 +56,19 @@ def test_named_codes_are_the_only_successes():
 
 def test_a_canceled_goal_is_no_success():
     assert judge_end("canceled", PLAIN, ()) == (OutcomeClass.ABORTED, "the goal ended as canceled")
+
+
+@pytest.mark.parametrize(
+    ("response", "is_good", "details"),
+    [
+        (moveit(1), True, " (error code 1)"),
+        (moveit(-31), False, " (error code -31)"),
+        (SimpleNamespace(success=False, message="stuck"), False, " (stuck)"),
+        (SimpleNamespace(success=True, message="done"), True, " (done)"),
+        (SimpleNamespace(success=True, error_code=4), False, " (error code 4)"),
+        (SimpleNamespace(valid=False, contacts=[]), True, ""),  # `moveit_msgs/srv/GetStateValidity`: an answer, too
+    ],
+)
+def test_response_is_a_success_unless_it_denies_it(response, is_good, details):
+    assert is_success(response) is is_good
+    assert details_of(response) == details
