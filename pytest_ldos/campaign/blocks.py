@@ -36,13 +36,12 @@ class BlockObserver(Observer):
     def waiting(self, what: str) -> None:
         """The stack is still waiting for a condition."""
 
-
-class BlockNotes(BlockObserver):
-    """Prints notes on what disturbs trials; a subclass adds its own progress."""
-
     def note(self, text: str) -> None:
         """Prints a line that stays."""
-        raise NotImplementedError
+
+
+class BlockNotes(BlockObserver):
+    """Prints notes on what disturbs trials; a subclass adds its own progress, and `note`."""
 
     def surroundings(self, found: Interference) -> None:
         if text := describe_interference(found):
