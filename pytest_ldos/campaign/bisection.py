@@ -252,8 +252,7 @@ class SearchPlan:
     @cached_property
     def most_levels(self) -> int:
         """Largest number of levels that are tested; they share the probability of error equally."""
-        ends_and_probe = 1 if self.compares_ends else 3
-        return ends_and_probe + self.scale.halvings() + _BOTH_SIDES
+        return (1 if self.compares_ends else 3) + self.scale.halvings() + _BOTH_SIDES
 
     @cached_property
     def test(self) -> BoundaryTest:
@@ -436,8 +435,7 @@ class Bisection:
         """A level in the widest gap above the calmest that breaks; if none breaks, the middle of the whole range."""
         scale = self.plan.scale
         if self.breaks is None:
-            is_sound = self.finding is Finding.HOLDS
-            return scale.between(scale.calm, scale.harsh) if is_sound else None
+            return scale.between(scale.calm, scale.harsh) if self.finding is Finding.HOLDS else None
         visited = list(self.records.values())
         later = visited[visited.index(self.breaks) + 1 :]
         if self.contradictions or any(self._is_calmer(self.breaks, each) for each in later):

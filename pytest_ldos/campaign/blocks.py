@@ -221,16 +221,14 @@ def interleave(
     while blocks:
         starts += session.run(blocks)
         goes_on = not session.is_over and session.look(decide)
-        most = bench.spec.max_trials
-        blocks = next_pairs(blocks[-1], size=size, limit=most, problems=problems) if goes_on else []
+        blocks = next_pairs(blocks[-1], size=size, limit=bench.spec.max_trials, problems=problems) if goes_on else []
     head, base = session.both()
-    seconds = time.monotonic() - began_s
     return Interleaved(
         head=head,
         base=base,
         versions=versions,
         starts=starts,
-        seconds=seconds,
+        seconds=time.monotonic() - began_s,
         durations={phase: spent - earlier.get(phase, Spent()) for phase, spent in bench.clock.durations.items()},
         failed_starts=session.failed_starts.values(),
     )

@@ -248,7 +248,6 @@ def conclude(
         places = [scale.place(each.level) for each in tested]
         curve = fit_logistic(places, [each.broken for each in tested], [each.trials for each in tested])
     estimate, estimate_by = _estimate(bisection, curve)
-    reached = None if ceiling is None else next((each.achieved for each in ceiling.batches if each.achieved), None)
     return BreakingResult(
         plan=plan,
         finding=bisection.finding,
@@ -257,7 +256,7 @@ def conclude(
         estimate=estimate,
         estimate_by=estimate_by,
         ceiling=None if ceiling is None else _summarize(plan, ceiling, sets),
-        reached=reached,
+        reached=None if ceiling is None else next((each.achieved for each in ceiling.batches if each.achieved), None),
         levels=tuple(
             _summarize(plan, each, sets) for each in sorted(records, key=lambda each: scale.place(each.level))
         ),
@@ -305,8 +304,7 @@ def _estimate(bisection: Bisection, curve: LogisticCurve | None) -> tuple[float 
     if holds is None or breaks is None or curve is None:
         return None, None
     low, high = scale.place(holds.level), scale.place(breaks.level)
-    is_mixed = any(0 < each.broken < each.trials for each in bisection.records.values())
-    if not is_mixed:
+    if not any(0 < each.broken < each.trials for each in bisection.records.values()):
         return scale.level((low + high) / 2), EstimateBy.MIDDLE
     return scale.level(min(high, max(low, curve.place_of(bisection.plan.boundary)))), EstimateBy.FIT
 
@@ -326,8 +324,7 @@ def _why_ended(bisection: Bisection) -> str:
 
 def _notes(plan: BreakingPlan, bisection: Bisection) -> list[str]:
     notes = []
-    left_out = {each.level: each.unvalued for each in bisection.records.values() if each.unvalued}
-    if left_out:
+    if left_out := {each.level: each.unvalued for each in bisection.records.values() if each.unvalued}:
         few = ", ".join(f"{count} at {level:g}" for level, count in sorted(left_out.items()))
         what = f"trials that succeeded but have no {plan.criterion.metric_name}"
         notes.append(f"{what}, left out: {sum(left_out.values())} ({few})")
@@ -362,11 +359,10 @@ def _cause(
         return None
     limit = plan.criterion.limit(calm)
     threshold = bisection.breaks.level if bisection.breaks else list(sets)[-1]
-    bracket = [each.level for each in (bisection.holds, bisection.breaks) if each is not None and each.level in sets]
     return find_cause(
         sets,
         threshold=threshold,
-        bracket=bracket,
+        bracket=[each.level for each in (bisection.holds, bisection.breaks) if each is not None and each.level in sets],
         ended_early=ended_early.get(threshold, ()),
         criterion_metric=plan.criterion.metric_name,
         is_broken=lambda trial: plan.criterion.is_broken(trial, limit),

@@ -256,10 +256,9 @@ def learn(runs: Sequence[TrialSet]) -> Calibration:
 
 def suggest(promises: Sequence[Promise], design: Design, *, effect: float) -> Suggestion:
     mine = [each for each in promises if each.design is design]
-    metrics = dict.fromkeys(name for each in mine for name in each.mde)
     by_metric = {
         name: min((each.trials for each in mine if each.mde.get(name, math.inf) <= effect), default=None)
-        for name in metrics
+        for name in dict.fromkeys(name for each in mine for name in each.mde)
     }
     most = max((each for each in by_metric.values() if each is not None), default=None)
     return Suggestion(design=design, trials=most, by_metric=by_metric)
@@ -273,8 +272,7 @@ def _notes(runs: Sequence[TrialSet], calibration: Calibration) -> Iterator[str]:
             f"{counted(len(runs), 'run')}: for versions measured one after the other, the difference between days is "
             f"assumed, not known; {ENOUGH_RUNS} runs tell it (ldos calibrate, on other days)"
         )
-    failed = [trial for run in runs for trial in run.trials if not trial.succeeded]
-    if failed:
+    if failed := [trial for run in runs for trial in run.trials if not trial.succeeded]:
         yield (
             f"{len(failed)} of {calibration.trials} trials failed; equal versions that fail are called regressed "
             f"where a success rate of {percent(runs[0].spec.success_rate, 0)} is expected"

@@ -148,8 +148,7 @@ def _unknown(address: str) -> ConfigurationError:
     """An error with the nearest address, or for a field alone (``rate``), with addresses that end with it."""
     known = [*known_addresses(), *_SHORT]
     remedy = "ldos sweep --addresses lists all that there are"
-    owners = [each for each in known if _match({each.rpartition(".")[2]: None}, address) is not None]
-    if owners:
+    if owners := [each for each in known if _match({each.rpartition(".")[2]: None}, address) is not None]:
         remedy = f"did you mean {', '.join(repr(each) for each in owners[:4])}?"
     else:
         splits = ((each, *each.rpartition("_")) for each in known)
@@ -193,8 +192,7 @@ def _parsed(name: str, kind: Any, value: object) -> object:
     """A value of a field's type; for a tuple, its members or a text that joins them with ``+``."""
     given: object = value
     if isinstance(value, str):
-        is_list = get_origin(kind) is tuple
-        given = [part for part in value.split("+") if part] if is_list else in_unit_of(name, value)
+        given = [part for part in value.split("+") if part] if get_origin(kind) is tuple else in_unit_of(name, value)
     return parse_field(kind, given, name)
 
 

@@ -160,8 +160,7 @@ def list_commits(good: str, bad: str, root: Path) -> tuple[Commit, ...]:
 
 
 def _revision(text: str, what: str, root: Path) -> Revision:
-    found = find_revision(text, root)
-    if found is not None:
+    if (found := find_revision(text, root)) is not None:
         return found
     words = why_unknown(text, root)
     if top_of_checkout(root) is None:

@@ -157,8 +157,7 @@ class Detector:
             result = decide(so_far, self.base, self.policy)
             if result.verdict is Verdict.REGRESSED:
                 return result, look.head
-        whole = dataclasses.replace(head, looks=looks, last_look=looks[-1])
-        return decide(whole, self.base, self.policy), total
+        return decide(dataclasses.replace(head, looks=looks, last_look=looks[-1]), self.base, self.policy), total
 
     def _fails_more(self, head: TrialSet) -> bool:
         return bool(missed_expectations(head, self.policy)) or failures_became_more(head, self.base, self.policy)

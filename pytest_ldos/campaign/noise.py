@@ -117,8 +117,7 @@ def adjust(metric: Metric, template: TrialSet, starts: Sequence[Start]) -> list[
         causes = _joined(each.covariates[name] for each in series)
         leveled = _without_levels(np.log(causes) if on_logs else causes, goals)
         (adjusted, _), _ = remove_covariate((adjusted, nothing), (leveled, nothing))
-    ends = np.cumsum([len(each) for each in series])
-    return np.split(adjusted, ends[:-1])
+    return np.split(adjusted, np.cumsum([len(each) for each in series])[:-1])
 
 
 def _joined(parts: Iterable[Sequence[float]]) -> Sample:

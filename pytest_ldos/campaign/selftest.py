@@ -142,8 +142,7 @@ def run_self_test(
     except (BringUpFailed, LoadFailed) as error:
         notes = (*notes, f"without a fault, the second start failed, and only the first counts: {error.message}")
     detector = Detector(base=base, policy=policy_of(base), describe=describe, draws=draws)
-    detections = tuple(_detect(plan, detector, medians, equal, heads))
-    return SelfTestResult(base=base, detections=detections, notes=notes)
+    return SelfTestResult(base=base, detections=tuple(_detect(plan, detector, medians, equal, heads)), notes=notes)
 
 
 def _detect(

@@ -70,8 +70,7 @@ def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: 
         TraceUnreadable: see `read_trace`.
     """
     trace = read_trace(directory, events={Ros2.RMW_PUBLISH, *SCHEDULING_EVENTS}, window=window)
-    published = trace.events.get(Ros2.RMW_PUBLISH)
-    if published is not None:
+    if (published := trace.events.get(Ros2.RMW_PUBLISH)) is not None:
         messages = int(np.isin(published["vpid"], pids).sum()) if "vpid" in published.columns else len(published)
         found = dataclasses.replace(found, messages=messages)
     states = build_thread_states(trace)
@@ -213,8 +212,7 @@ class Watching:
             return
         found = dataclasses.replace(seen.switches, trials=trials)
         try:
-            window = seen.began_ns, seen.ended_ns
-            seen.switches = with_trace(found, rig.recorder.directory, window, rig.stack.pids())
+            seen.switches = with_trace(found, rig.recorder.directory, (seen.began_ns, seen.ended_ns), rig.stack.pids())
         except TraceUnreadable as error:
             seen.switches = found
             self.note(f"messages were not counted: {error.message}")

@@ -56,8 +56,7 @@ def find_runs(heads: Sequence[Path], bases: Sequence[Path], *, together: bool) -
         return [place] if len(found) == 1 else [each.path for each in found]
 
     ours, theirs = ([each for place in side for each in runs_at(place)] for side in (heads, bases))
-    places = Counter(address_of(each) or str(each.resolve()) for each in (*ours, *theirs))
-    for place, times in places.items():
+    for place, times in Counter(address_of(each) or str(each.resolve()) for each in (*ours, *theirs)).items():
         if times > 1:
             raise ConfigurationError(f"{place} is named {times} times", remedy="name each run once")
     return ours, theirs
@@ -254,7 +253,6 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
             return
     _require_output(output, against, force=force)
     drawn = output is not None and output.suffix == ".html"
-    readers = choose_scheduler(scheduler, workers=workers) if spreads else InProcess()
     read = partial(
         _analyze_one,
         request=request,
@@ -262,7 +260,7 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         clock_offsets=clock_offset or (),
         drawn=drawn,
         window_s=window,
-        readers=readers,
+        readers=choose_scheduler(scheduler, workers=workers) if spreads else InProcess(),
     )
     if against:
         heads, bases = find_runs(traces, against, together=together)

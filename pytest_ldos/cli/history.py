@@ -95,8 +95,7 @@ def read_trends(store: HistoryStore, window: int, *, runs: int, metric: str, **w
 
 def _floor(series: MetricSeries) -> float:
     """The configured floors, or those of this host's calibration."""
-    configured = sources_here().toml.gate.get("floors", {}).get(series.metric)
-    if configured is not None:
+    if (configured := sources_here().toml.gate.get("floors", {}).get(series.metric)) is not None:
         return float(configured)
     known = find_calibration_of(stores_here(), series.key)
     noise = known.noise.get(series.metric) if isinstance(known, Calibrated) else None
@@ -125,8 +124,7 @@ def write_site(folder: Path, shown: table.Shown, repository: str) -> Path:
     here = f"{server}/{name}" if server and name else ""
     files = render_site(shown, table.Origins(repository or here, read_subjects(Path())))
     earlier = _read_manifest(folder)
-    foreign = sorted(name for name in files if name not in earlier and os.path.lexists(folder / name))
-    if foreign:
+    if foreign := sorted(name for name in files if name not in earlier and os.path.lexists(folder / name)):
         raise ConfigurationError(f"{folder / foreign[0]} exists and is not one of our pages", remedy=_ANOTHER)
 
     def write_manifest(names: Iterable[str]) -> None:
@@ -260,8 +258,7 @@ def import_runs(runs: Runs, directory: Directory = None) -> None:
             saved += _saved_with(file)
         except RecordUnreadable as error:
             unreadable.append(error)
-    own = metric_names(each.trials for each in saved)
-    policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=own)
+    policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=metric_names(each.trials for each in saved))
     added = 0
     for each in saved:
         if each.trials.trials:

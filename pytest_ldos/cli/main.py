@@ -109,8 +109,7 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
             text = bound.sub(words, text)
         return text
 
-    arguments = [(_name(each), text_of(each)) for each in _parameters(command, ctx, "argument")]
-    if arguments:
+    if arguments := [(_name(each), text_of(each)) for each in _parameters(command, ctx, "argument")]:
         with formatter.section("Arguments"):
             formatter.write_dl(arguments)
     options = [each for each in _parameters(command, ctx, "option") if not each.hidden]

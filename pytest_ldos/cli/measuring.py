@@ -70,8 +70,7 @@ class Request:
         Refuses requested profilers, which commands with many starts of the stack do not support.
         """
         sources = sources_here()
-        asked = [name for name in ("profile", "syscalls") if sources.value(name)]
-        if asked:
+        if asked := [name for name in ("profile", "syscalls") if sources.value(name)]:
             raise ConfigurationError(
                 f"{' and '.join(asked)} is set, but this command's starts are not watched",
                 remedy=f"call it with {' '.join(f'LDOS_{name.upper()}=0' for name in asked)}; tests with "

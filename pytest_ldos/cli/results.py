@@ -61,8 +61,7 @@ def report(
     chosen = choose_format(kind, output)
     sets = {file: read_trials(file) for file in find_trials(run)}
     policy = Policy.configured(sources_here().toml.gate, scenarios=len(sets), own=metric_names(sets.values()))
-    sections = [_section(file, trials, policy) for file, trials in sets.items()]
-    emit_document(compose(sections), chosen, output)
+    emit_document(compose([_section(file, trials, policy) for file, trials in sets.items()]), chosen, output)
 
 
 def _section(file: Path, trials: TrialSet, policy: Policy) -> Section:
@@ -123,8 +122,7 @@ def compare_sets(pairs: Mapping[str, tuple[TrialSet, TrialSet]], base: Path) -> 
         judge(head, Grounds.given(head, other, base, stores=stores, policy=policy, label="base"))
         for head, other in pairs.values()
     ]
-    sections = [compose_section(each, notes=(note,)) for each in found]
-    return sections, worst(each.result.verdict for each in found)
+    return [compose_section(each, notes=(note,)) for each in found], worst(each.result.verdict for each in found)
 
 
 def join(
@@ -232,8 +230,7 @@ def _read_all(results: Sequence[Path]) -> tuple[HostReport, ...]:
 def _split(given: str) -> tuple[str, str]:
     """Host class and address of ``CLASS=URL``; an address alone, which may contain ``=``, has no class."""
     before, sign, after = given.partition("=")
-    is_bare = not sign or ":" in before or "/" in before
-    return ("", given) if is_bare else (before, after)
+    return ("", given) if not sign or ":" in before or "/" in before else (before, after)
 
 
 baseline_app = make_group(help="Keep baselines: list, show, pin, promote, merge.", no_args_is_help=True)
@@ -257,8 +254,7 @@ def list_baselines() -> None:
 def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
     """Show the numbers of a baseline."""
     baseline = _find(scenario, host_class, pinned=pinned)
-    trials = read_trials(baseline.file)
-    section = compose_section(judge_only(trials, Policy()), notes=(f"file: {baseline.file}",))
+    section = compose_section(judge_only(read_trials(baseline.file), Policy()), notes=(f"file: {baseline.file}",))
     emit_fitted(render, compose([without_verdict(section)]))
 
 

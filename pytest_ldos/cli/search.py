@@ -232,7 +232,6 @@ def _search_bisect(
         output=asked.output,
         announce=progress.note,
     )
-    between = f"{commits[0].name}..{commits[-1].name}"
     search = CommitSearch(
         commits=commits,
         plan=plan,
@@ -241,7 +240,7 @@ def _search_bisect(
         where={**machine_here(spec.stack), "metrics": ", ".join(asked.catalogue)},
         prepare=lambda commit: dataclasses.replace(finder.find(Role.BASE, commit.name), name=commit.name),
         measure=lambda versions, records, number: measure_round(spec, site, versions, records, number),
-        store=CommitStore(key_of(spec).folder(asked.output / "bisect") / between),
+        store=CommitStore(key_of(spec).folder(asked.output / "bisect") / f"{commits[0].name}..{commits[-1].name}"),
         observer=progress,
     )
     with progress.shown():

@@ -188,8 +188,7 @@ def ros_packages(
         sources = sources_here()
         own = Workspace(sources.root, sources.toml.base.workspaces(sources.root)).packages()
         names = [each for each in needed_by(sources.stack_spec()) if each not in own]
-    script = build_packages(names, announce=lambda text: say(text, err=True))
-    if script is not None:
+    if (script := build_packages(names, announce=lambda text: say(text, err=True))) is not None:
         say(str(script))
 
 
@@ -221,8 +220,7 @@ def measure(
             f"no commit is checked out here: {words.reason}",
             remedy=words.remedy or "call it in the root of a git checkout",
         )
-    programs = str(Path(sys.executable).parent)
-    os.environ.update(GATE_BASE=base, GATE_COMMIT=found, GATE_STACK=stack, GATE_BIN=programs)
+    os.environ.update(GATE_BASE=base, GATE_COMMIT=found, GATE_STACK=stack, GATE_BIN=str(Path(sys.executable).parent))
     raise typer.Exit(main([*filter(None, [part])]))
 
 

@@ -215,8 +215,7 @@ def selftest(
     with measuring(kept="a self-test saves nothing: start it again"):
         refuse_unable(spec)
         with progress.shown():
-            policy = partial(_policy, asked, notes)
-            result = run_self_test(plan, measure, policy, describe=describe_reason, draws=draws)
+            result = run_self_test(plan, measure, partial(_policy, asked, notes), describe=describe_reason, draws=draws)
     result = dataclasses.replace(result, notes=(*result.notes, *notes))
     if output_format is Format.JSON:
         emit(calibration.render_self_test_json(result))

@@ -99,8 +99,7 @@ def _observed(build_model: Callable[..., ExecutionModel], pids: Collection[int] 
     model = build_model(pids=pids)
     if not pids:
         build.require_events(model, trace)
-    silent = sorted(set(pids or ()) - set(model.processes["pid"]))
-    if silent:
+    if silent := sorted(set(pids or ()) - set(model.processes["pid"])):
         there = ", ".join(str(pid) for pid in sorted(build_model(pids=None).processes["pid"]))
         raise ConfigurationError(f"process {silent[0]} has no events in the trace", remedy=f"these have: {there}")
     return model
@@ -246,11 +245,9 @@ def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Form
         say(describe_missing(each, model.processes), err=True)
     if not len(model.callback_runs) + len(model.publications) + len(model.takes):
         say("the trace has no callback run, publication or reception of the chosen processes", err=True)
-    unknown = ", ".join(f"{count} {table}" for table, count in model.unknown.items())
-    if unknown:
+    if unknown := ", ".join(f"{count} {table}" for table, count in model.unknown.items()):
         say(f"without a name, as tracing began after they were made: {unknown}", err=True)
-    lost = describe_losses(decoded.stats.losses)
-    if lost:
+    if lost := describe_losses(decoded.stats.losses):
         say(f"the trace is incomplete: {lost}; callbacks without an end are drawn up to the next one", err=True)
 
 

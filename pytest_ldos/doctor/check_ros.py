@@ -98,8 +98,7 @@ def check_python(machine: Machine) -> Finding:
 
 
 def check_tracetools(machine: Machine) -> Finding:
-    found = tracing_available(machine.environment)
-    return _judge(machine, "ROS tracing", found, "tracetools has LTTng tracepoints")
+    return _judge(machine, "ROS tracing", tracing_available(machine.environment), "tracetools has LTTng tracepoints")
 
 
 def check_rmw(machine: Machine) -> Finding:

@@ -71,8 +71,7 @@ def check_smt(machine: Machine) -> Finding:
 
 def check_others(machine: Machine) -> Finding:
     found = machine.interference()
-    load = describe_interference(found)
-    if load:
+    if load := describe_interference(found):
         return warning("other programs", load, "end them, or measure when they have ended")
     return ok("other programs", describe_others(found) or "not to be seen here")
 
@@ -281,5 +280,4 @@ def diagnose(machine: Machine) -> list[Finding]:
 
 
 def worst(findings: Sequence[Finding]) -> Status:
-    order = list(Status)
-    return max((finding.status for finding in findings), key=order.index, default=Status.OK)
+    return max((finding.status for finding in findings), key=list(Status).index, default=Status.OK)

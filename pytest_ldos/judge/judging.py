@@ -202,10 +202,9 @@ class Judged:
     def by_case(self) -> Mapping[str, tuple[summary.CaseNumbers, ...]]:
         """Numbers by case of each changed metric if there are several cases, or of a suite's times and paths."""
         heads, bases = self.result.head_series, self.result.base_series
-        names = OF_SUITES if self.is_suite else [each.name for each in self._changed]
         found = {
             name: summary.numbers_by_case(heads[name], bases.get(name) if self.result.comparison(name) else None)
-            for name in names
+            for name in (OF_SUITES if self.is_suite else [each.name for each in self._changed])
             if name in heads
         }
         return {name: numbers for name, numbers in found.items() if len(numbers) > (0 if self.is_suite else 1)}

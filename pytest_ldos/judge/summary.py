@@ -216,8 +216,7 @@ def find_drift(head: TrialSet, base: TrialSet) -> tuple[Drift, ...]:
         for index in common:
             pairs[ours[index][0]] += [ours[index][1] / levels[0], theirs[index][1] / levels[1]]
         values = [fmean(pairs[pair]) for pair in sorted(pairs)]
-        trend = estimate_trend(values)
-        if trend is not None:
+        if (trend := estimate_trend(values)) is not None:
             is_notable = trend.p_value < _NOTABLE_P
             drifts.append(Drift(name, trend.slope * (len(values) - 1), trend.p_value, is_notable=is_notable))
     return tuple(drifts)

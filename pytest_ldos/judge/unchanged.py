@@ -253,8 +253,7 @@ def stack_of(trials: TrialSet) -> str:
         return ""
     host, settings = trials.fingerprint, asdict(settings_of(trials))
     parts = [trials.stack, host.kernel, dict(host.versions), commit, dict(trials.influences), settings]
-    text = json.dumps(parts, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def keep_run(store: Path, trials: TrialSet) -> None:

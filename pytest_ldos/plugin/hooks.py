@@ -54,8 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    session = awake_session(node.config)
-    if session is not None:
+    if (session := awake_session(node.config)) is not None:
         session.sweeps.send_done(node)
 
 
@@ -69,8 +68,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    session = awake_session(item.config)
-    if session is not None:
+    if (session := awake_session(item.config)) is not None:
         session.sweeps.skip_done(item)
 
 
@@ -89,20 +87,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    measuring = awake_session(session.config)
-    if measuring is not None:
+    if (measuring := awake_session(session.config)) is not None:
         session.exitstatus = measuring.finish(exitstatus, session.items)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    session = awake_session(config)
-    if session is not None:
+    if (session := awake_session(config)) is not None:
         session.summarize(terminalreporter)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    session = awake_session(config)
-    if session is not None:
+    if (session := awake_session(config)) is not None:
         session.machine.close()
 
 

@@ -117,8 +117,7 @@ def refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
             remedy="run them alone, with -n 0; only a sweep (ldos_sweep), without other tests, can be spread",
         )
     of_all_scenarios = ("report", "summary", "benchmark_json")  # which workers do not have
-    written = [name for name in of_all_scenarios if config.getoption(f"ldos_{name}")]
-    if written:
+    if written := [name for name in of_all_scenarios if config.getoption(f"ldos_{name}")]:
         raise ConfigurationError(
             f"--ldos-{written[0].replace('_', '-')} cannot be written by pytest-xdist's workers",
             remedy="leave it out: a sweep's tables are in .ldos/sweeps; or run without workers",

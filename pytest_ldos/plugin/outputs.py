@@ -53,8 +53,7 @@ class HistoryWriter:
         store = HistoryStore(self._directory)
 
         def add(trials: TrialSet, run: ScenarioRun, branch: str, verdict: str, version: Version) -> None:
-            name = run.folder.path.parent.name
-            rows = build_rows(trials, run=name, branch=branch, verdict=verdict, version=version)
+            rows = build_rows(trials, run=run.folder.path.parent.name, branch=branch, verdict=verdict, version=version)
             if rows.is_empty():
                 self._left_out.append(why_left_out(trials, verdict) or "empty")
             else:

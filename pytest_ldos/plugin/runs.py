@@ -208,8 +208,7 @@ class MeasuredVersions:
         if Role.HEAD not in found:
             like = found.get(Role.BASE)
             is_built = (settings.value("build") and _is_ros2(stack)) or (like is not None and like.packages is not None)
-            here = self._once(Role.HEAD, stack, finder.head) if is_built else head_version(settings.root)
-            found[Role.HEAD] = here
+            found[Role.HEAD] = self._once(Role.HEAD, stack, finder.head) if is_built else head_version(settings.root)
         return found
 
     def describe(self, versions: Mapping[Role, Version], stack: StackSpec, item: pytest.Item) -> tuple[str, ...]:

@@ -327,8 +327,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
             *versions,
             *estimate_lines(settings, scenarios, stack=StackKind.ROS2, prefix="in addition to the builds, "),
         ]
-    absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
-    if absent:
+    if absent := [each for each in (stack_available(spec), recording_available()) if not each.ok]:
         return [f"ldos: cannot measure: {each.reason} → {each.remedy}" for each in absent]
     info = describe_stack(spec)
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)

@@ -194,8 +194,7 @@ def in_running_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The tests, those of each sweep in running order; others keep their places."""
     sweeps: dict[str, list[tuple[int, int]]] = {}
     for place, item in enumerate(items):
-        cell = cell_of(item)
-        if cell is not None:
+        if (cell := cell_of(item)) is not None:
             sweeps.setdefault(sweep_name(item, cell), []).append((cell.moment, place))
     ordered = list(items)
     for own in sweeps.values():
@@ -259,8 +258,7 @@ class Settings:
         """Deletes the oldest traces beyond the limit, but none in `keep`; returns their places."""
         from pytest_ldos.measure.trial.artifacts import enforce_disk_limit
 
-        limit_bytes = int(self.value("traces_limit_mb") * 1_000_000)
-        return enforce_disk_limit(self.output, limit_bytes=limit_bytes, keep=keep)
+        return enforce_disk_limit(self.output, limit_bytes=int(self.value("traces_limit_mb") * 1_000_000), keep=keep)
 
     @property
     def stores(self) -> BaselineStores:

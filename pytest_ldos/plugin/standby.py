@@ -93,8 +93,7 @@ class Standby:
 
         Refuses tests of several projects, or with one baseline; if tests are only listed, the header has the reason.
         """
-        measuring = [item for item in items if options.measures(item)]
-        if measuring:
+        if measuring := [item for item in items if options.measures(item)]:
             from pytest_ldos.plugin.ledger import shared_baseline
             from pytest_ldos.plugin.messages import usage_error
 
@@ -163,8 +162,7 @@ class Standby:
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makemodule(self, module_path: Path) -> None:
         """Reads the settings of a test file's project before its import, which registers its marks."""
-        file = self._file_for(module_path)
-        if file is not None:
+        if (file := self._file_for(module_path)) is not None:
             from pytest_ldos.plugin.messages import collecting
 
             with collecting():
@@ -210,8 +208,7 @@ class Standby:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        unjudged = getattr(node, "workeroutput", {}).get(options.UNJUDGED_OUTPUT)
-        if unjudged:
+        if unjudged := getattr(node, "workeroutput", {}).get(options.UNJUDGED_OUTPUT):
             (self.session or self.wake()).enter_unjudged(unjudged)
 
     @pytest.hookimpl(tryfirst=True)
@@ -238,8 +235,7 @@ class Standby:
         if report.failed:
             self._failed.add(report.nodeid)
         if self.session is not None or hasattr(report, options.CELL_ATTRIBUTE):
-            test_file = self._config.rootpath / report.nodeid.partition("::")[0]
-            session = self.session or self.session_for(test_file)
+            session = self.session or self.session_for(self._config.rootpath / report.nodeid.partition("::")[0])
             session.sweeps.receive(report)
             session.ledger.enter_report(report)
         return (yield)

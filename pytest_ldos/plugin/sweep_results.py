@@ -86,8 +86,7 @@ class SweepResults:
         skipped = next((report for report in reports if report.skipped), None)
         if sets:
             state, reason = state_of(sets[-1], describe_reason)
-            others = unlike(sets[-1].spec, cell.assignments)
-            if others:
+            if others := unlike(sets[-1].spec, cell.assignments):
                 measured = f"the test measured with another {', '.join(others)} than its cell has"
                 state, reason = CellState.INVALID, f"{measured}: let it use ldos_loads()"
         elif skipped is not None:

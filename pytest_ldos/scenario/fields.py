@@ -83,8 +83,7 @@ def parse_fields(kind: type, values: Mapping[str, Any], where: str, *, what: str
 
 
 def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
-    changed = parse_fields(type(spec), changes, where, what="argument of {}:")
-    return _made(type(spec), vars(spec), changed, where)
+    return _made(type(spec), vars(spec), parse_fields(type(spec), changes, where, what="argument of {}:"), where)
 
 
 def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any], where: str) -> Spec:

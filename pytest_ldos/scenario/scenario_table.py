@@ -233,9 +233,8 @@ def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, S
 
 def _combine(name: str, parts: Sequence[ScenarioTable], own: ScenarioTable | None) -> ScenarioTable:
     table = own or ScenarioTable()
-    description = " and ".join(part.description for part in parts)
     return ScenarioTable(
-        description=description if own is None else table.description,
+        description=" and ".join(part.description for part in parts) if own is None else table.description,
         options={**_join(name, [part.options for part in parts], but=table.options), **table.options},
         loads=table.loads or _join(name, [part.loads for part in parts], key="loads"),
         deadlines=table.deadlines or _laxest(deadline for part in parts for deadline in part.deadlines),
@@ -293,8 +292,7 @@ def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:
             f"{_STACK} faults is {faults!r}", remedy="it must be a table, [tool.ldos.stack.faults]"
         )
     own = _parse_table(StackSpec, {name: values[name] for name in values if name in common}, folder)
-    of_ros2 = {name: values[name] for name in values if name not in {*common, "faults"}}
-    ros2 = _parse_table(Ros2Spec, of_ros2, folder)
+    ros2 = _parse_table(Ros2Spec, {name: values[name] for name in values if name not in {*common, "faults"}}, folder)
     if own.get("stimulus", StimulusKind.MOVE_GROUP) is not StimulusKind.MOVE_GROUP:
         ros2.setdefault("controllers", ())  # the Panda's controllers do not apply to other stacks
     return StackSpec(

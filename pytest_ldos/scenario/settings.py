@@ -234,7 +234,6 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     all_paths = (*own_paths, *(path for path in BUILT_IN_PATHS if path.name not in declared))
     build_spec(scenario_table.CiSpec, _table(table, "ci"), "[tool.ldos.ci]")  # read by CI, from the base
     stack = scenario_table.parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
-    usual = usual_metrics(stack.driver, own_paths)
     settings = TomlSettings(
         options={name: parse_value(OPTIONS[name], value, f"[tool.ldos] {name}") for name, value in options.items()},
         scenarios=scenario_table.parse_scenarios(_table(table, "scenarios")),
@@ -242,7 +241,7 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
         gate=_parse_gate(_table(table, "gate")),
         paths=all_paths,
         base=scenario_table.parse_base(_table(table, "base")),
-        metrics=parse_metrics(table.get("metrics", usual), all_paths),
+        metrics=parse_metrics(table.get("metrics", usual_metrics(stack.driver, own_paths)), all_paths),
     )
     for name, scenario in settings.scenarios.items():
         paths = [path.name for path in settings.paths]

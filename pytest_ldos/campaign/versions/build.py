@@ -148,8 +148,7 @@ class Build:
     @property
     def scratch(self) -> Path:
         """The folder of temporary files: at a fixed path relative to the sources, for ccache."""
-        name = f"build-{self.folder.name.removeprefix(BUILT)}"
-        return (self.workspace.scratch_parent or self.folder) / name
+        return (self.workspace.scratch_parent or self.folder) / f"build-{self.folder.name.removeprefix(BUILT)}"
 
     def command(self) -> list[str]:
         before, after = self.spec.build[: self.spec.verb_at], self.spec.build[self.spec.verb_at + 1 :]
@@ -240,8 +239,7 @@ def _run(build: Build, lock: int, announce: Announce) -> list[str]:
 
 
 def _require_packages(build: Build, there: Collection[str]) -> None:
-    missing = [each for each in build.spec.packages_up_to if each not in there]
-    if missing:
+    if missing := [each for each in build.spec.packages_up_to if each not in there]:
         raise build.failed(
             f"its workspace has no package {', '.join(missing)}: it was removed or renamed",
             remedy=suggest(missing[0], there) if there else "see [tool.ldos.base] packages_up_to",

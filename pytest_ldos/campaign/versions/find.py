@@ -151,8 +151,7 @@ class Checkout:
             announce=self.announce,
         )
         if code != 0:
-            reason = f"`{shlex.join(command)}` ended with exit code {code}"
-            raise self.failed(reason, details=last_lines(self.log))
+            raise self.failed(f"`{shlex.join(command)}` ended with exit code {code}", details=last_lines(self.log))
 
 
 US: Final = "pytest-ldos"
@@ -202,13 +201,12 @@ def _normal(name: str) -> str:
 
 def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
     """Returns the revision with its environment, which is created if necessary; raises as `Checkout.made`."""
-    made_from = {"setup": list(spec.setup), "python": spec.python, "version": sys.version}
     checkout = Checkout(
         revision=revision,
         name=f"{role} {revision.commit}",
         store=store,
         announce=announce,
-        made_from=made_from,
+        made_from={"setup": list(spec.setup), "python": spec.python, "version": sys.version},
         makes=spec.python,
     )
 

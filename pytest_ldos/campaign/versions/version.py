@@ -126,12 +126,11 @@ def version_of(
     role: Role, name: str, *, commit: str, python: Path, project: Path | None = None, commit_unknown: str = ""
 ) -> Version:
     is_ours = python.absolute() == Path(sys.executable).absolute()
-    installation = OURS if is_ours else Installation(str(python.absolute()))
     return Version(
         role=role,
         name=f"{role} {name}",
         commit=commit,
-        installation=installation,
+        installation=OURS if is_ours else Installation(str(python.absolute())),
         project=project,
         commit_unknown=commit_unknown,
     )
@@ -183,8 +182,7 @@ def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision
 
 def resolve_head(text: str, *, folder: Path, root: Path) -> Revision:
     """The revision named by `text`; raises `ConfigurationError` if that is a folder (below `folder`), or unknown."""
-    revision = find_revision(text, root)
-    if revision is not None:
+    if (revision := find_revision(text, root)) is not None:
         return revision
     if (folder / Path(text).expanduser()).is_dir():
         raise ConfigurationError(

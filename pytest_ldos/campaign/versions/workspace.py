@@ -62,8 +62,7 @@ class Workspace:
 
     def require(self, name: str) -> None:
         """Raises `PreparationFailed` if a folder is missing; the message has the version and the folder."""
-        missing = [each for each in self.folders if not (self.project / each).is_dir()]
-        if missing:
+        if missing := [each for each in self.folders if not (self.project / each).is_dir()]:
             raise PreparationFailed(
                 f"{name} cannot be built: it has no workspace {missing[0]}",
                 remedy="name a version that has it in [tool.ldos.base] workspace, or have setup make it there",
@@ -103,8 +102,7 @@ def entries_of(revision: Revision, folder: str) -> str:
 
 def is_unchanged(project: Path, folders: Iterable[str]) -> bool:
     """True if the folders have no changes or new files since the checked-out commit."""
-    changes = ask_git(project, "status", "--porcelain", "--untracked-files=all", "--", *folders)
-    return changes == ""
+    return ask_git(project, "status", "--porcelain", "--untracked-files=all", "--", *folders) == ""
 
 
 def _made_in(workspace: Path) -> Skip:
@@ -138,8 +136,7 @@ def find_prefix(text: str, *, folder: Path) -> Version:
             f"--ldos-base {text}: sourcing {prefix / SETUP} gives no ROS package of this prefix",
             remedy="build the workspace (colcon build), or name the folder that it was installed to",
         )
-    is_ours = ros_prefixes(environment) == ros_prefixes()
-    installation = OURS if is_ours else Installation(environment=environment)
+    installation = OURS if ros_prefixes(environment) == ros_prefixes() else Installation(environment=environment)
     return Version(role=Role.BASE, name=f"base {text}", commit="", installation=installation)
 
 

@@ -300,8 +300,7 @@ class HistoryStore:
 
     def folder(self, key: BaselineKey) -> Path:
         """Folder of the runs with a key; each key has its own."""
-        safe = {name: _UNSAFE.sub("_", part) for name, part in vars(key).items()}
-        return BaselineKey(**safe).folder(self.directory)
+        return BaselineKey(**{name: _UNSAFE.sub("_", part) for name, part in vars(key).items()}).folder(self.directory)
 
     def read(self, *, metrics: Collection[str] = (), columns: Collection[str] = ()) -> Rows:
         """The rows of all runs, each once, of the given metrics and columns, or of all.

@@ -231,8 +231,7 @@ class Noise:
         known = [run for run in runs if math.isfinite(run.location)]
         if not known:
             return None
-        locations = [run.location for run in known]
-        middle = statistics.median(locations)
+        middle = statistics.median([run.location for run in known])
         own = sum((run.half_width / _DEVIATIONS_OF_HALF_WIDTH) ** 2 for run in known) / len(known)
         shared = (1 + self.correlation) / (1 - self.correlation)
         variance = max(own, self.deviation**2) * min(1.0, shared / len(known))

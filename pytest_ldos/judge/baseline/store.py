@@ -249,8 +249,7 @@ def compare_with(head: TrialSet, base: TrialSet, file: Path) -> Found | NotCompa
     here, there = BaselineKey.of(head), BaselineKey.of(base)
     if here.place != there.place:
         return NotComparable(keys.OtherHost(here, there))
-    unlike = tuple(keys.find_load_differences(head.spec.loads, base.spec.loads))
-    if unlike:
+    if unlike := tuple(keys.find_load_differences(head.spec.loads, base.spec.loads)):
         return NotComparable(keys.OtherLoads(file, unlike), is_ours=True)
     if StimulusKind.PLAN in {head.spec.stack.stimulus, base.spec.stack.stimulus}:
         others = tuple(keys.find_problem_differences(head, base))
@@ -329,8 +328,7 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
 
 def save_calibration(stores: BaselineStores, calibration: Calibration, *, to_repository: bool = False) -> Path:
     """Stores a calibration where one already exists, or else in the requested store."""
-    key = BaselineKey.of(calibration)
-    repository, local = _places(stores, key)
+    repository, local = _places(stores, BaselineKey.of(calibration))
     file = repository if to_repository or repository.is_file() else local
     write_atomically(file, keys.encode_calibration(calibration))
     return file

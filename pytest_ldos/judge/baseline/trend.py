@@ -154,8 +154,7 @@ def _is_worse(change: Change | None, sign: float, floor: float) -> bool:
     """True if a change for the worse exceeds the floor and its interval excludes zero."""
     if change is None:
         return False
-    nearest = change.low if sign > 0 else -change.high
-    return sign * change.effect > floor and nearest > 0
+    return sign * change.effect > floor and (change.low if sign > 0 else -change.high) > 0
 
 
 ROLLING_WINDOW: Final = 10

@@ -73,8 +73,7 @@ class Policy:
     def configured(cls, table: Mapping[str, Any], *, scenarios: int, own: Iterable[str] = ()) -> Self:
         """The policy of a valid ``[tool.ldos.gate]`` table; `own` are metrics in addition to the built-in ones."""
         required = {"required": tuple(table["required"])} if "required" in table else {}
-        metrics = frozenset({*METRICS, *OF_CALLS, *own})
-        return cls(**{**table, **required}, scenarios=max(1, scenarios), metrics=metrics)
+        return cls(**{**table, **required}, scenarios=max(1, scenarios), metrics=frozenset({*METRICS, *OF_CALLS, *own}))
 
     @property
     def family_alpha(self) -> float:
@@ -248,11 +247,10 @@ def find_failures(head: TrialSet) -> list[why.TrialsFailed]:
 
 def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool:
     """True if failures rose significantly, given the scenario's share of the run's probability of error."""
-    looks = tuple(Counts(look.head, look.base) for look in looks_of(head, base))
     return failures_rose(
         head_failures=failures_of(head),
         base_failures=failures_of(base),
-        looks=looks,
+        looks=tuple(Counts(look.head, look.base) for look in looks_of(head, base)),
         fractions=fractions_of(head, base),
         alpha=policy.family_alpha * (1 - EXPECTATION_SHARE) / policy.scenarios,
     )

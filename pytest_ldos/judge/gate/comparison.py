@@ -216,8 +216,7 @@ class Hypothesis:
             here=here.between.get(metric.name, Between()),
             base_runs=here.of_baseline,
         )
-        shapes = tuple(shapes_of(case, metric))
-        return cls(case, metric, contrasted, noise, fractions_of(case.head, case.base), shapes)
+        return cls(case, metric, contrasted, noise, fractions_of(case.head, case.base), tuple(shapes_of(case, metric)))
 
     def is_rejected(self, aspect: str, alpha: float) -> bool:
         """True if the hypothesis of no change for the worse is rejected at level `alpha`, over all looks together."""

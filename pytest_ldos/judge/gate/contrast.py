@@ -154,13 +154,12 @@ class _Side:
 
     @classmethod
     def of(cls, series: Series) -> _Side:
-        causes = {name: np.array(values, dtype=np.float64) for name, values in series.covariates.items()}
         return cls(
             np.array(series.values, dtype=np.float64),
             np.array(series.strata, dtype=np.str_),
             np.array(series.questions or ("",) * len(series), dtype=np.str_),
             np.array(series.blocks, dtype=np.int64),
-            causes,
+            {name: np.array(values, dtype=np.float64) for name, values in series.covariates.items()},
         )
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> _Side:
@@ -217,8 +216,7 @@ def contrast(
     )
     raw = sides[0].values, sides[1].values
     inflation, degrees = levels.cost(raw)
-    matched = levels.matching.inflation(raw)
-    between = _between(sides, values, known, matched, base_runs, is_interleaved=is_interleaved)
+    between = _between(sides, values, known, levels.matching.inflation(raw), base_runs, is_interleaved=is_interleaved)
     return Contrast(
         sign * values[0],
         sign * values[1],

@@ -186,8 +186,7 @@ def _usual_mde(found: Comparison, case: Case, policy: Policy) -> float:
         between += 2 * max(noise.run_sd**2 - noise.start_sd**2, 0.0)
     variance = noise.trial_sd**2 * (1 / found.head_count + 1 / found.base_count) + between
     half_width = -float(ndtri(found.tail)) * math.sqrt(variance)
-    shift = smallest_detectable_shift(half_width, tail=found.tail, floor=math.log1p(found.floor))
-    return log_to_effect(shift)
+    return log_to_effect(smallest_detectable_shift(half_width, tail=found.tail, floor=math.log1p(found.floor)))
 
 
 def _enough_trials(found: Comparison, bound: float) -> int:
@@ -289,11 +288,9 @@ def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
 
 
 def _judge_alone(head: TrialSet, policy: Policy) -> GateResult:
-    invalid = measurement_faults(head, policy)
-    if invalid:
+    if invalid := measurement_faults(head, policy):
         return GateResult(head.scenario, Verdict.INVALID, tuple(invalid))
-    missed = missed_expectations(head, policy)
-    if missed:
+    if missed := missed_expectations(head, policy):
         return GateResult(head.scenario, Verdict.REGRESSED, (*missed, *find_failures(head)))
     if head.incomplete:
         return GateResult(head.scenario, Verdict.INVALID, (why.NotFinished(head.incomplete),))

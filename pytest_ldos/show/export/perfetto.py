@@ -171,13 +171,12 @@ _PIDS_PER_HOST: Final = 10_000_000
 
 def _callback_runs(model: ExecutionModel, tracks: Tracks) -> pl.DataFrame:
     runs, names = model.callback_runs, Names(model)
-    callbacks = [names.callback(row) for row in range(len(model.callbacks))]
     spans = runs.select(
         category=pl.lit("callback"),
         begin_ns="start_ns",
         end_ns=pl.Series(nested_ends(runs, last_ns=last_moment(model))),
         track=tracks.of_threads(runs),
-        name=_at(callbacks, runs["callback"], "unknown callback"),
+        name=_at([names.callback(row) for row in range(len(model.callbacks))], runs["callback"], "unknown callback"),
         argument=pl.lit("symbol"),
         text=_at(model.callbacks["symbol"], runs["callback"]),
         key=_key(_RUN, pl.int_range(pl.len())),

@@ -38,8 +38,7 @@ def finite(value: float | None) -> float | None:
 def to_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> Rendered:
     """CSV text with a heading; each row is one line, and no cell is a formula."""
     sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerows(map(_harmless, row) for row in (titles, *rows))
+    csv.writer(sink, lineterminator="\n").writerows(map(_harmless, row) for row in (titles, *rows))
     return Rendered(sink.getvalue())
 
 

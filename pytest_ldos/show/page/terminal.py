@@ -219,8 +219,7 @@ def _lines(blocks: Iterable[model.Block], width: int) -> list[Line]:
     lines: list[Line] = []
     is_apart = False
     for each in blocks:
-        shown = list(_block(each, width))
-        if shown:
+        if shown := list(_block(each, width)):
             is_section = isinstance(each, model.Section | model.Figure)
             lines += [line()] if lines and (is_apart or is_section or isinstance(each, model.Table)) else []
             lines += shown

@@ -174,8 +174,7 @@ def _nodes(flow: FlowGraph) -> pl.DataFrame:
     for table in ("publishers", "subscriptions", "services", "clients", "timers"):
         counts = getattr(model, table).group_by("node").agg(pl.len().alias(table))
         nodes = nodes.join(counts, on="node", how="left").with_columns(pl.col(table).fill_null(0))
-    names = map(Names(model, with_processes=True).node, nodes["node"].to_list())
-    unique = pl.Series("name", names, dtype=pl.String)
+    unique = pl.Series("name", map(Names(model, with_processes=True).node, nodes["node"].to_list()), dtype=pl.String)
     is_same = nodes.select("name", "pid").is_duplicated()
     return nodes.with_columns(pl.when(is_same).then(unique).otherwise("name").alias("name")).sort("name", "pid")
 

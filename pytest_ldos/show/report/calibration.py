@@ -29,7 +29,6 @@ def render_calibration(result: CalibrationResult, *, file: str, width: int, colo
     draws = counted(result.promises[0].alarms.draws, "pair")
     by_design = groupby(result.promises, key=lambda each: each.design)
     alarms, failures = _alarm_table(result.promises), Bullets(tuple(_describe_failures(result.promises)))
-    needed = Bullets(tuple(map(_describe_suggestion, result.suggestions)))
     page = Page(
         title=f"{made.scenario}: {counted(made.trials, 'trial')} of {counted(made.starts, 'start')} of one version",
         blocks=(
@@ -38,7 +37,7 @@ def render_calibration(result: CalibrationResult, *, file: str, width: int, colo
             *(Section(f"MDE, {design}", (_mde_table(list(promises)),)) for design, promises in by_design),
             Section(
                 f"trials of each version to detect a change of {_known_percent(result.effect)}",
-                (_suggestion_table(result), needed),
+                (_suggestion_table(result), Bullets(tuple(map(_describe_suggestion, result.suggestions)))),
             ),
             Section("notes", (Bullets((*_provenance(result.promises), *result.notes), Tone.QUIET),)),
             Text(f"stored: {file}", is_whole=True),

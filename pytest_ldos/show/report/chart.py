@@ -254,8 +254,7 @@ def _round_ticks(axis: Axis, wanted: int) -> Ticks:
     locator: Any = MaxNLocator(wanted, steps=_STEPS)
     if axis.is_log:
         decades = math.log10(axis.high / axis.low)
-        subs = (1.0,) if decades > _FEW_DECADES else (1.0, 2.0, 5.0)
-        locator = LogLocator(subs=subs, numticks=wanted + 2)
+        locator = LogLocator(subs=(1.0,) if decades > _FEW_DECADES else (1.0, 2.0, 5.0), numticks=wanted + 2)
     values = [float(value) for value in locator.tick_values(axis.low, axis.high)]
     return tuple((value, f"{value + 0.0:.6g}") for value in values if axis.low <= value <= axis.high)
 

@@ -113,10 +113,9 @@ def scale_of(changes: Iterable[Change]) -> Axis:
 
 
 def draw_scale(scale: Axis) -> Node:
-    ends = ((_START, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (_END, scale.high, "end"))
     content = [
         words(x, 12, "no change" if value == 0 else percent(math.expm1(value), 0, signed=True), anchor=anchor)
-        for x, value, anchor in ends
+        for x, value, anchor in ((_START, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (_END, scale.high, "end"))
     ]
     return ornament(_WIDTH, 16, content)
 

@@ -100,8 +100,7 @@ def _across(figure: Figure) -> Axis:
     title = f"{axis.title}{f' [{axis.unit}]' if axis.unit else ''}{', log' if axis.is_log else ''}"
     if axis.names:
         return Axis(low=-0.5, high=len(axis.names) - 0.5, title=title, ticks=tuple(enumerate(axis.names)))
-    values = [point.x for curve in figure.curves for point in curve.points]
-    return Axis.around(values, title=title, is_log=axis.is_log)
+    return Axis.around([point.x for curve in figure.curves for point in curve.points], title=title, is_log=axis.is_log)
 
 
 def _series(figure: Figure, number: int, curve: Curve) -> Series:
@@ -175,8 +174,7 @@ def _trend_series(trend: Trend, drawn: Sequence[CommitPoint], marks: Sequence[Ma
 def _mark(trend: Trend, number: int, point: CommitPoint) -> Mark:
     value = f"{format_quantity(point.location, trend.series.unit)} ({point.count} trials)"
     tip = ", ".join((f"{point.label}: {value}", *describe_marks(trend, point)))
-    has_interval = math.isfinite(point.low) and math.isfinite(point.high)
-    low, high = (point.low, point.high) if has_interval else (None, None)
+    low, high = (point.low, point.high) if math.isfinite(point.low) and math.isfinite(point.high) else (None, None)
     return Mark(number, point.location, tip, low, high)
 
 
@@ -217,10 +215,9 @@ def _draw_cells(
         up = Axis.around(values, title=f"{unit or 'value'}{', log' if is_log else ''}", is_log=is_log)
     else:
         up = Axis(low=limits[0], high=limits[1], title=unit or "value")
-    facets = dict.fromkeys(cell.values[2:] for cell in report.cells)
     return [
         draw(_chart(report, name, [each for each in points if each.cell.values[2:] == facet], up, facet))
-        for facet in facets
+        for facet in dict.fromkeys(cell.values[2:] for cell in report.cells)
     ]
 
 
@@ -246,8 +243,7 @@ def _chart(
     )
     drawn: list[Series] = []
     for number, value in enumerate(series):
-        of_line = [each for each in points if each.cell.values[1:2] == value]
-        drawn += _line(chart, of_line, axis, number, len(series))
+        drawn += _line(chart, [each for each in points if each.cell.values[1:2] == value], axis, number, len(series))
     return replace(chart, series=tuple(drawn))
 
 
@@ -310,8 +306,7 @@ def draw_load(report: sweep.SweepReport, number: sweep.LoadNumber) -> Node:
         value_text = "no value" if value is None else f"{value:.4g} {number.unit}"
         return CellPoint(cell, value, value, value, f"{cell.label}: {value_text}{_state(cell)}")
 
-    limits = (-4, 104) if number.unit == "%" else None
-    return _draw_cells(report, number.title, number.unit, point, limits=limits)
+    return _draw_cells(report, number.title, number.unit, point, limits=(-4, 104) if number.unit == "%" else None)
 
 
 def draw_metric(report: sweep.SweepReport, metric: sweep.MetricTitle) -> Node:

@@ -63,12 +63,11 @@ def show_trend(
 def _row(trend: Trend, point: CommitPoint, origins: history.Origins) -> tuple[page.Cell, ...]:
     subject, found = origins.subject(point.commit), origins.pull_request(point)
     numbers = (point.location, point.low, point.high)
-    shown = (format_quantity(each, trend.series.unit) if math.isfinite(each) else page.ABSENT for each in numbers)
     return (
         link_commit(point.commit, point.label, origins),
         f"{point.runs[0].started_at:%Y-%m-%d}",
         str(point.count),
-        *shown,
+        *(format_quantity(each, trend.series.unit) if math.isfinite(each) else page.ABSENT for each in numbers),
         history.show_change(trend, point.step),
         history.describe_interval(point.step),
         ", ".join(history.describe_marks(trend, point)),

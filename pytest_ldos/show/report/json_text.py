@@ -26,8 +26,7 @@ FILE: Final = Path(__file__).with_name("schema.json")
 def render(document: Document) -> Rendered:
     """JSON text; numbers keep their full precision, and characters outside ASCII are escaped."""
     verdict = None if document.verdict is None else document.verdict.value
-    plain = {"kind": KIND, "schema": SCHEMA_VERSION, "verdict": verdict, **asdict(document)}
-    return to_json(plain)
+    return to_json({"kind": KIND, "schema": SCHEMA_VERSION, "verdict": verdict, **asdict(document)})
 
 
 LARGEST: Final = 8 * 1024 * 1024  # most bytes of a file

@@ -37,8 +37,7 @@ def _setting(value: object) -> str:
 
 def failures_of(study: Study) -> Iterator[str]:
     """Rounds without a result; equal failures share a line."""
-    failed = Counter((each.case, each.failure) for each in study.rounds if each.failure)
-    for (case, failure), count in failed.items():
+    for (case, failure), count in Counter((each.case, each.failure) for each in study.rounds if each.failure).items():
         yield f"{case}: {counted(count, 'round')} without a result: {failure}"
 
 
@@ -110,12 +109,11 @@ def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool
 
 
 def compose_page(study: Study) -> page.Page:
-    notes = page.Section("Notes", (page.Bullets((*failures_of(study), *study.notes)),))
     return page.Page(
         title=f"ldos {study.instrument}",
         setting=tuple(setting_of(study)),
         blocks=(
-            notes,
+            page.Section("Notes", (page.Bullets((*failures_of(study), *study.notes)),)),
             *map(_show_table, study.tables),
             page.Section("Figures", tuple(map(_show_figure, study.figures))),
         ),

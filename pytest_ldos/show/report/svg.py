@@ -157,7 +157,6 @@ def _draw_line(axes: Axes, series: Series, points: Sequence[tuple[float, float]]
 
 def _draw_marks(axes: Axes, series: Series, marks: Sequence[Mark], tags: Tags) -> None:
     colour, ground = light()[series.colour], light()["panel"]
-    is_open = series.is_hollow or series.shape is Shape.CROSS
     axes.plot(
         [mark.x for mark in marks],
         [mark.y for mark in marks],
@@ -165,7 +164,7 @@ def _draw_marks(axes: Axes, series: Series, marks: Sequence[Mark], tags: Tags) -
         marker=series.shape.value,
         markersize=series.size,
         markerfacecolor=ground if series.is_hollow else colour,
-        markeredgecolor=colour if is_open else ground,
+        markeredgecolor=colour if series.is_hollow or series.shape is Shape.CROSS else ground,
         markeredgewidth=2 if series.shape is Shape.CROSS else 1.5 if series.is_hollow else 1,
         clip_on=False,
         gid=tags.add(series.kind, [mark.tip for mark in marks]),
@@ -298,8 +297,7 @@ class _Cleaner:
 
 def _shorter(places: str) -> str:
     """Rounds coordinates to a tenth of a pixel."""
-    rounded = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), places)
-    return " ".join(rounded.split())
+    return " ".join(_NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), places).split())
 
 
 _SIGNS: Final = {Shape.CIRCLE: "●", Shape.SQUARE: "■", Shape.DIAMOND: "◆", Shape.TRIANGLE: "▲"}

@@ -181,8 +181,7 @@ def _proofs(trials: TrialSet) -> Iterator[str]:
 def _load_numbers(trials: TrialSet) -> Iterator[tuple[str, float]]:
     for each in LOAD_NUMBERS:
         values = [proof.get(each.field) for proof in trials.loads if proof.get("kind") == each.kind]
-        numbers = [each.factor * value for value in values if isinstance(value, int | float)]
-        if numbers:
+        if numbers := [each.factor * value for value in values if isinstance(value, int | float)]:
             yield each.key, sum(numbers) / len(numbers)
 
 

@@ -211,8 +211,7 @@ def render_against(
     difference = compare_runs([each.run for each in bases], [each.run for each in heads])
     if kind is Format.JSON:
         return to_json(_plain(bases, heads, difference))
-    most = None if whole or kind is not Format.TERMINAL else _MOST
-    composed = _compose(bases, heads, difference, most)
+    composed = _compose(bases, heads, difference, None if whole or kind is not Format.TERMINAL else _MOST)
     if kind is Format.HTML:
         composed = replace(composed, blocks=(*composed.blocks, *_paths(bases, heads)), is_interactive=True)
     return render(composed, kind, width=width, color=color)
@@ -305,8 +304,7 @@ def _changed(difference: Difference) -> page.Table:
         for some, word, tone, of in sides
         for each in some
     )
-    columns = (*page.words("kind"), *page.names("name"), *page.words("state"))
-    return page.Table(columns=columns, rows=rows, key=2)
+    return page.Table(columns=(*page.words("kind"), *page.names("name"), *page.words("state")), rows=rows, key=2)
 
 
 def _compared(difference: Difference, most: int | None) -> Iterator[page.Block]:
@@ -321,14 +319,13 @@ def _row(each: Compared) -> tuple[page.Cell, ...]:
     judged: page.Cell = page.ABSENT
     if each.differs:
         judged = page.Badge("longer", page.Tone.BAD) if each.ratio > 1 else page.Badge("shorter", page.Tone.GOOD)
-    bounds = f"{_bound(each.low)} … {_bound(each.high)}"
     return (
         each.kind.value,
         each.name,
         judged,
         *(page.Amount(format_duration(ns), value=ns) for ns in (each.base_ns, each.head_ns)),
         page.Amount(format_ratio(each.ratio), value=each.ratio),
-        bounds,
+        f"{_bound(each.low)} … {_bound(each.high)}",
         *(page.Amount(str(count), value=count) for count in (each.base_count, each.head_count)),
     )
 

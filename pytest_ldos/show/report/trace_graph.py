@@ -54,8 +54,7 @@ class Box:
 
     @property
     def size(self) -> tuple[float, float]:
-        longest = max(map(len, self.lines))
-        return longest * _LETTER + _ROOM, len(self.lines) * _LINE + _ROOM / 2
+        return max(map(len, self.lines)) * _LETTER + _ROOM, len(self.lines) * _LINE + _ROOM / 2
 
 
 @dataclass(frozen=True)
@@ -146,8 +145,7 @@ class _Builder:
 
     def _arrow(self, row: Mapping[str, Any], node: int, topic: int, *, is_on_path: bool) -> Arrow:
         label = tuple(_label(row))
-        sends = row["role"] == Role.PUBLISHES
-        tail, head = (node, topic) if sends else (topic, node)
+        tail, head = (node, topic) if row["role"] == Role.PUBLISHES else (topic, node)
         tip = f"{self._name(row['node'])} {row['role']} {one_line(row['topic'])}: {row['messages']} messages"
         tip = "; ".join((tip, *label))
         return Arrow(tail, head, label, tip, state_of(row), is_on_path)
@@ -159,8 +157,7 @@ def _label(row: Mapping[str, Any]) -> Iterator[str]:
     if not row["messages"]:
         yield "silent"
     late = (row["late"] or 0) + (row["too_late"] or 0)
-    wrong = [f"{count} {what}" for count, what in ((late, "late"), (row["lost"] or 0, "lost")) if count]
-    if wrong:
+    if wrong := [f"{count} {what}" for count, what in ((late, "late"), (row["lost"] or 0, "lost")) if count]:
         yield ", ".join(wrong)
 
 

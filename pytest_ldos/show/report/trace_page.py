@@ -85,11 +85,10 @@ def _rows(shown: Waterfall, scale: float) -> Iterator[Node]:
         label, name = _label(part), one_line(part.name)
         kind = kind_of(name if ": " in name else f"{name}: ")
         colour = "plain" if kind is None or (has_marked and not part.is_marked) else _COLOURS.get(kind, "plain")
-        letters = _BOLD_LETTERS if part.is_marked else _LETTERS
         yield h.g(class_=f"part {colour}{' marked' if part.is_marked else ''}")[
             h.title[f"{name}: {label}"],
             line(_WORDS, y + _ROW - 2, _WIDTH, y + _ROW - 2, "grid"),
-            words(0, y + 13, cut(name, letters), kind="name"),
+            words(0, y + 13, cut(name, _BOLD_LETTERS if part.is_marked else _LETTERS), kind="name"),
             box(x, y + 4, width, _BAR, "bar"),
             words(x + width + _GAP, y + 13, label),
         ]
@@ -146,11 +145,9 @@ def _histogram(name: str, values: Sequence[float], show: Callable[[float], str],
 
 
 def show_goals(goals: Measured, metrics: Sequence[Metric]) -> Iterator[page.Section]:
-    trials = [each.trial for each in goals.values() if each.trial is not None]
-    if trials:
+    if trials := [each.trial for each in goals.values() if each.trial is not None]:
         note = f"{counted(len(trials), 'goal')}; the table below has each, and leads to its slice of the timeline"
-        blocks = (*_waterfalls(trials), page.Text(note), *_metrics(goals, metrics))
-        yield page.Section("Goals, phase by phase", blocks)
+        yield page.Section("Goals, phase by phase", (*_waterfalls(trials), page.Text(note), *_metrics(goals, metrics)))
 
 
 def _waterfalls(trials: Sequence[TrialSpan]) -> Iterator[page.Block]:
@@ -237,8 +234,7 @@ def _findings(analysis: Analysis, connections: pl.DataFrame) -> Iterator[str]:
     for column, what in (("lost", "were lost"), ("late", "came late")):
         yield from _of_topics(own.filter(pl.col(column) > 0), column, what)
     sent = own.group_by("topic", maintain_order=True).agg(pl.col("messages").sum(), pl.col("role").n_unique())
-    silent = sent.filter((pl.col("messages") == 0) & (pl.col("role") > 1))["topic"].to_list()
-    if silent:
+    if silent := sent.filter((pl.col("messages") == 0) & (pl.col("role") > 1))["topic"].to_list():
         yield f"silent, though published and subscribed to: {', '.join(silent)}"
 
 

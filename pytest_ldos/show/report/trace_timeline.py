@@ -149,8 +149,7 @@ class _Builder:
         parts = []
         for states in states_in_windows(self._model):
             spans = states.select("begin_ns", "end_ns")
-            times_ns = (np.clip(each.to_numpy(), self._begin_ns, self._end_ns) for each in spans)
-            begin_us, end_us = map(self._us, times_ns)
+            begin_us, end_us = map(self._us, (np.clip(each.to_numpy(), self._begin_ns, self._end_ns) for each in spans))
             number = states["state"].replace_strict(list(STATES), list(range(len(STATES))), return_dtype=pl.Int64)
             parts.append((self._track[states["thread"].to_numpy()], begin_us, end_us - begin_us, number.to_numpy()))
         track, begin, length, state = (np.concatenate([each[place] for each in parts]) for place in range(4))
@@ -299,8 +298,7 @@ def describe_timeline(timeline: Timeline) -> Iterator[str]:
         lost = sum(length for _, length in timeline.gaps) * NS_PER_US
         spans = counted(len(timeline.gaps), "span")
         yield f"shaded: {spans}, {format_duration(lost)} together, in which events were lost"
-    merged = sum(each.merged for each in timeline.slices.values())
-    if merged:
+    if merged := sum(each.merged for each in timeline.slices.values()):
         yield f"{merged} spans are merged with their neighbours, because there are too many"
     if timeline.arrows.left_out:
         yield f"{timeline.arrows.left_out} arrows are left out: others of their topic begin at the same place"

@@ -34,8 +34,7 @@ def moved_paths(section: document.Section) -> Iterator[tuple[str, document.PathR
     """
     changed = {each.name for each in section.metrics if each.verdict is not None and each.verdict.is_change}
     for path in section.paths:
-        names = [each for each in path.metrics if each in changed]
-        if names:
+        if names := [each for each in path.metrics if each in changed]:
             yield names[0] if names[0] == path.metrics[0] else f"{names[0]}, by the path {path.path}:", path
     for path in section.paths:
         is_large = abs(path.whole.change_ns) > _SMALLEST_EFFECT * path.whole.base_ns
@@ -331,8 +330,7 @@ def describe_measurement(section: document.Section) -> Iterator[str]:
         if version is not None and version.reset_failures:
             yield f"{version.label}: {'; '.join(version.reset_failures)}; the second attempt succeeded"
     for kind, beginning in _DIFFERENCES.items():
-        found = [each for each in section.differences if each.kind is kind]
-        if found:
+        if found := [each for each in section.differences if each.kind is kind]:
             is_setting = kind is document.DifferenceKind.SETTING
             yield f"{beginning if section.interleaving or is_setting else _BETWEEN_RUNS}: {list_differences(found)}"
     yield from _describe_incomplete(section)
@@ -342,8 +340,7 @@ def describe_measurement(section: document.Section) -> Iterator[str]:
         yield f"{base.label}: {place}({commit}{counted(base.trials, 'trial')}, {base.started_at})"
     yield from section.notes
     drifts = () if section.interleaving is None else section.interleaving.drifts
-    notable = [_describe_drift(each) for each in drifts if each.is_notable]
-    if notable:
+    if notable := [_describe_drift(each) for each in drifts if each.is_notable]:
         yield f"the machine drifted during the session: {', '.join(notable)}"
 
 
