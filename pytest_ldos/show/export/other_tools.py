@@ -31,8 +31,6 @@ from pytest_ldos.measure.trial.record import Trial, TrialSet, sources_of
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 
-_FORMAT_VERSION: Final = "5.1.0"
-
 
 def render_benchmark_json(measured: Sequence[tuple[TrialSet, Mapping[str, Series]]]) -> str:
     """JSON text of all scenarios of a run, each given as its trials and the series of their metrics."""
@@ -59,7 +57,7 @@ def render_benchmark_json(measured: Sequence[tuple[TrialSet, Mapping[str, Series
             if _is_duration(series[metric.name])
         ],
         "datetime": datetime.now(UTC).isoformat(),
-        "version": _FORMAT_VERSION,
+        "version": "5.1.0",
     }
     return json.dumps(document, indent=4, allow_nan=False) + "\n"
 
@@ -187,7 +185,6 @@ _LEFT_OUT: Final = frozenset({
     "content_size", "events_discarded", "id", "packet_size", "packet_seq_num", "stream_id", "stream_instance_id",
     "timestamp_end", "timestamp_begin", "magic", "uuid", "v",
 })  # fmt: skip
-_COLLIDING: Final = "payload_"
 _EVENTS_AT_ONCE: Final = 1 << 16
 
 
@@ -272,7 +269,7 @@ def _fields(table: EventTable) -> dict[str, Column]:
     cpu = Column(name="cpu_id", values=table.cpu_id, valid=None if np.all(table.cpu_id >= 0) else table.cpu_id >= 0)
     fields = {"cpu_id": cpu, **table.columns}
     for name in table.columns:
-        bare = name.removeprefix(_COLLIDING)
+        bare = name.removeprefix("payload_")
         if bare != name and bare in fields:
             fields[bare] = fields.pop(name)
     return {name: column for name, column in fields.items() if name not in _LEFT_OUT}

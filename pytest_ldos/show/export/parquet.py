@@ -31,8 +31,7 @@ def staging_folder(target: Path) -> Iterator[Path]:
 def replaced(directory: Path, *, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
     """Yields the path for a new folder, which replaces `directory` on exit, if `is_ours`, unless there is an error.
 
-    Raises:
-        OSError: the directory cannot be written, or holds something else.
+    Raises an `OSError` if the directory cannot be written, or holds something else.
     """
     with staging_folder(directory) as folder:
         fresh = folder / directory.name
@@ -113,10 +112,7 @@ _UNITS = {"µs": "us", "%": "percent"}
 def write_study_tables(study: Study, directory: Path) -> list[Path]:
     """Writes ``TABLE.parquet`` for each table, and ``rounds.parquet`` with a row for each round and quantity.
 
-    Columns are named ``NAME_UNIT`` (``p99_us``). Files of the same name are replaced.
-
-    Raises:
-        NotWritten, ConfigurationError: the directory cannot be written.
+    Columns are named ``NAME_UNIT`` (``p99_us``). Files of the same name are replaced. For errors see `writing`.
     """
     frames = {}
     for table in study.tables:

@@ -169,7 +169,10 @@ class _Blocks:
             case model.Table():
                 yield table(block, name=f"{name}, table")
             case model.Figure():
-                yield _figure(block, level)
+                heading = _HEADINGS[level][_titled(block.title, block)]
+                numbers = None if block.table is None else folded("numbers", table(block.table, name=block.title))
+                drawings = h.div(".drawings")[[each.draw() for each in block.drawings]]
+                yield h.figure(".metric", aria_label=one_line(block.title))[h.figcaption[heading], drawings, numbers]
             case model.Folded():
                 yield folded(block.title, self.show(block.blocks, level, block.title))
             case model.Section():
@@ -191,18 +194,10 @@ class _Blocks:
                 assert_never(block)
 
     def _section(self, section: model.Section, level: int) -> Node:
-        content = self.show(section.blocks, level + 1, section.title)
-        if not content:
+        if not (content := self.show(section.blocks, level + 1, section.title)):
             return None
         if not section.title:
             return h.section[content]
         anchor = section.anchor or f"section-{next(self._numbers)}"
         heading = _HEADINGS[level](id=anchor)[_titled(section.title, section)]
         return h.section(aria_labelledby=anchor)[heading, content]
-
-
-def _figure(figure: model.Figure, level: int) -> Node:
-    heading = _HEADINGS[level][_titled(figure.title, figure)]
-    numbers = None if figure.table is None else folded("numbers", table(figure.table, name=figure.title))
-    drawings = h.div(".drawings")[[each.draw() for each in figure.drawings]]
-    return h.figure(".metric", aria_label=one_line(figure.title))[h.figcaption[heading], drawings, numbers]

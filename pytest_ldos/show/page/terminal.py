@@ -253,8 +253,7 @@ def _titled(named: model.Section | model.Figure, blocks: Iterable[model.Block], 
     remark = named.remark if isinstance(named, model.Section) else ""
     if not lines and not remark:
         return []
-    badges = [each for each in (named.badge, remark) if each]
-    if not badges:
+    if not (badges := [each for each in (named.badge, remark) if each]):
         return [*wrapped(named.title, width, tone=model.Tone.STRONG), *lines]
     return [line(model.Words(named.title, model.Tone.STRONG), *chain(*zip((": ", "; "), badges, strict=False))), *lines]
 

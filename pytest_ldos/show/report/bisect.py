@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 from pytest_ldos.base.text import Rendered, counted, percent
 from pytest_ldos.campaign.commit_rounds import Commit
@@ -125,15 +125,11 @@ def legend(result: CommitResult) -> Iterator[str]:
     )
 
 
-KIND: Final = "pytest-ldos bisect"
-SCHEMA: Final = 1
-
-
 def to_plain(result: CommitResult) -> dict[str, Any]:
     template = result.template
     return {
-        "kind": KIND,
-        "schema": SCHEMA,
+        "kind": "pytest-ldos bisect",
+        "schema": 1,
         "answer": answer(result),
         "finding": result.finding.value,
         "metric": result.metric.name,

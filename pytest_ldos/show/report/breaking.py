@@ -100,8 +100,7 @@ def remarks(result: BreakingResult) -> Iterator[str]:
 
 
 def cause_of(result: BreakingResult) -> Iterator[str]:
-    cause = result.cause
-    if cause is None:
+    if (cause := result.cause) is None:
         return
     left = []
     for each in cause.stages:
@@ -192,15 +191,11 @@ def legend(result: BreakingResult) -> Iterator[str]:
     )
 
 
-KIND: Final = "pytest-ldos breaking point"
-SCHEMA: Final = 1
-
-
 def to_plain(result: BreakingResult) -> dict[str, Any]:
     search, template = result.plan.search, result.template
     return {
-        "kind": KIND,
-        "schema": SCHEMA,
+        "kind": "pytest-ldos breaking point",
+        "schema": 1,
         "answer": answer(result),
         "finding": result.finding.value,
         "finished": result.is_finished,

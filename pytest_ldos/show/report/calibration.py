@@ -61,14 +61,13 @@ def _named(name: str, titles: Iterable[str], rows: Iterable[tuple[str, ...]]) ->
 def _alarm_table(promises: Sequence[Promise]) -> Table:
     designs = list(dict.fromkeys(each.design for each in promises))
     found = {(each.design, each.trials): each for each in promises}
-    titles = [title for design in designs for title in (f"{design}: red", "inconclusive")]
     rows = []
     for count in dict.fromkeys(each.trials for each in promises):
         row = [str(count)]
         for each in (found[design, count] for design in designs):
             row += (f"{each.alarms.count} (≤ {_known_percent(each.alarms.high)})", _known_percent(each.undecided.value))
         rows.append(tuple(row))
-    return _named("trials of each", titles, rows)
+    return _named("trials of each", [title for design in designs for title in (f"{design}: red", "inconclusive")], rows)
 
 
 def _describe_failures(promises: Sequence[Promise]) -> list[str]:
@@ -86,20 +85,17 @@ def _mde_table(promises: Sequence[Promise]) -> Table:
 
 def _suggestion_table(result: CalibrationResult) -> Table:
     planted = {(each.design, each.metric): each.found for each in result.planted}
-    metrics = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
-    titles = [title for each in result.suggestions for title in (each.design.value, "planted: found")]
     rows = []
-    for name in metrics:
+    for name in dict.fromkeys(name for each in result.suggestions for name in each.by_metric):
         row = [name]
         for each in result.suggestions:
-            trials = each.by_metric.get(name)
-            if trials is None:
+            if (trials := each.by_metric.get(name)) is None:
                 row += ("none tried", "")
                 continue
             found = planted[each.design, name]
             row += (str(trials), f"{_known_percent(found.value)} ({100 * found.low:.0f} … {100 * found.high:.0f})")
         rows.append(tuple(row))
-    return _named("", titles, rows)
+    return _named("", [title for each in result.suggestions for title in (each.design.value, "planted: found")], rows)
 
 
 def _describe_suggestion(suggestion: Suggestion) -> str:
@@ -159,14 +155,7 @@ def _to_plain(result: CalibrationResult, file: str) -> dict[str, Any]:
             for each in result.suggestions
         ],
         "planted": [
-            {
-                "design": each.design.value,
-                "metric": each.metric,
-                "trials": each.trials,
-                "effect": each.effect,
-                "found": share_to_plain(each.found),
-            }
-            for each in result.planted
+            {**vars(each), "design": each.design.value, "found": share_to_plain(each.found)} for each in result.planted
         ],
         "notes": list(result.notes),
     }

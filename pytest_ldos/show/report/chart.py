@@ -173,7 +173,6 @@ class Chart:
 
 
 _VARIABLE: Final = re.compile(r"--([a-z]\w*): (#[0-9a-f]{6});")
-_DARK: Final = "@media (prefers-color-scheme: dark)"
 
 
 @cache
@@ -184,7 +183,8 @@ def light() -> Mapping[str, str]:
 def colours(*, dark: bool) -> Mapping[str, str]:
     """``#rrggbb`` by name of the variable, on a light or dark background."""
     folder = files("pytest_ldos.show.page")
-    sheets = (folder.joinpath(name).read_text("utf-8").partition(_DARK) for name in ("style.css", "series.css"))
+    texts = (folder.joinpath(name).read_text("utf-8") for name in ("style.css", "series.css"))
+    sheets = (text.partition("@media (prefers-color-scheme: dark)") for text in texts)
     return MappingProxyType(dict(pair for sheet in sheets for pair in _VARIABLE.findall(sheet[2 if dark else 0])))
 
 

@@ -375,16 +375,8 @@ def report_paths(explained: Mapping[str, Explanation], metrics: Sequence[Metric]
 
 
 def _segment(change: SegmentChange) -> document.Segment:
-    return document.Segment(
-        name=change.segment,
-        base_ns=change.base_ns,
-        head_ns=change.head_ns,
-        change_ns=change.change_ns,
-        low_ns=finite(change.low_ns),
-        high_ns=finite(change.high_ns),
-        share=change.share,
-        is_certain=change.is_certain,
-    )
+    facts = vars(change) | {"low_ns": finite(change.low_ns), "high_ns": finite(change.high_ns)}
+    return document.Segment(name=facts.pop("segment"), is_certain=change.is_certain, **facts)
 
 
 def report_calibration(lookup: CalibrationLookup | None) -> document.CalibrationReport | None:

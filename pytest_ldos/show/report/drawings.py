@@ -321,10 +321,9 @@ def _colour(change: FrameChange) -> str:
 def _draw_frames(tree: Frame, picture: _Picture, title: str, lines: Iterable[str]) -> Rendered:
     inner = _FLAME_WIDTH - 2 * _MARGIN
     places = list(place_frames(tree, picture.weight, narrowest=_NARROWEST / inner))
-    depth = max(each.frame.depth for each in places)
     notes = [one_line(line) for line in lines]
     top = _MARGIN + 24 + _LINE * len(notes)
-    bottom = top + _FRAME_HEIGHT * depth
+    bottom = top + _FRAME_HEIGHT * max(each.frame.depth for each in places)
     frames = [_frame(each, picture, inner, bottom - _FRAME_HEIGHT * each.frame.depth) for each in places]
     heading: list[Node] = [
         words(_MARGIN, _MARGIN + 14, title, kind="title"),

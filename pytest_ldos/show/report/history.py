@@ -74,7 +74,6 @@ _COMMITS: Final = (
 OVERVIEW: Final = (*page.names("scenario", "metric"), *page.numbers("runs", "now", *_SINCE, "rolling"), *page.names(""))
 
 _LABEL: Final = 13
-_ALL_FAILED: Final = "failed"
 
 
 def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rendered:
@@ -170,7 +169,7 @@ def _row(trend: Trend, point: CommitPoint) -> tuple[page.Cell, ...]:
 
 
 def _quantity(value: float, unit: str) -> str:
-    return format_quantity(value, unit) if math.isfinite(value) else _ALL_FAILED
+    return format_quantity(value, unit) if math.isfinite(value) else "failed"
 
 
 def describe_interval(change: Change | None) -> str:
@@ -199,9 +198,6 @@ def _short(label: str) -> str:
     return label if len(label) <= _LABEL or "-" in label else label[:_LABEL]
 
 
-KIND: Final = "pytest-ldos history trends"
-SCHEMA_VERSION: Final = 2
-
 Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]  # trends, each with its requested commits
 _COLUMNS: Final = (
     *KEY_COLUMNS, "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
@@ -213,8 +209,8 @@ _COLUMNS: Final = (
 
 def render_json(shown: Shown) -> Rendered:
     """One object per series; changes are relative, and infinite or unknown numbers are null."""
-    document = {"kind": KIND, "schema": SCHEMA_VERSION, "series": [_series(trend, points) for trend, points in shown]}
-    return to_json(document)
+    series = [_series(trend, points) for trend, points in shown]
+    return to_json({"kind": "pytest-ldos history trends", "schema": 2, "series": series})
 
 
 def render_csv(shown: Shown) -> Rendered:
@@ -290,8 +286,7 @@ _OF_BRANCH: Final = re.compile(r"gh-readonly-queue/.+/pr-([1-9]\d{0,8})-[0-9a-f]
 class Origins:
     """Addresses and subjects of commits, the latter by abbreviation; without the `url` of the repository, no links.
 
-    Raises:
-        ConfigurationError: `url` is not an address.
+    Raises `ConfigurationError` if `url` is not an address.
     """
 
     url: str = ""

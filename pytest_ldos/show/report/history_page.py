@@ -81,7 +81,6 @@ def link_commit(commit: str, label: str, origins: history.Origins) -> page.Cell:
 
 
 LABEL: Final = "ldos"
-SCHEMA_VERSION: Final = 1
 _COLOURS: Final[Mapping[page.Tone, tuple[str, str]]] = {
     page.Tone.GOOD: ("brightgreen", "good"),
     page.Tone.BAD: ("red", "bad"),
@@ -97,7 +96,7 @@ _HEIGHT: Final = 20
 
 def render_endpoint(badge: page.Badge) -> Rendered:
     colour, _ = _COLOURS.get(badge.tone, _PLAIN)
-    return to_json({"schemaVersion": SCHEMA_VERSION, "label": LABEL, "message": badge.text, "color": colour})
+    return to_json({"schemaVersion": 1, "label": LABEL, "message": badge.text, "color": colour})
 
 
 def render_badge(badge: page.Badge) -> Rendered:

@@ -75,8 +75,7 @@ def _problems(section: Section) -> Iterator[page.Block]:
 def _numbers(metric: MetricReport, scale: Axis) -> tuple[page.Cell, ...]:
     cv = words.known_percent(None if metric.head is None else metric.head.cv)
     medians = words.median_of(metric, metric.base), words.median_of(metric, metric.head)
-    change = metric.change
-    if change is None:
+    if (change := metric.change) is None:
         return "", "", "", *medians, cv, "", ""
     drawn = page.Drawing(lambda: drawings.draw_change(change, metric.verdict, scale))
     moved = words.change_of(change), words.interval_of(change), drawn

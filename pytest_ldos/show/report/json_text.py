@@ -44,8 +44,7 @@ class _Wrong(ValueError):
 def read_document(file: Path) -> Document:
     """Reads a document from a JSON file.
 
-    Raises:
-        RecordUnreadable: it cannot be read, is too large, or is not such a document; names the location in it.
+    Raises `RecordUnreadable` if that fails, it is too large, or, with the place in it, it is not such a document.
     """
     try:
         with file.open("rb") as stream:
@@ -63,10 +62,9 @@ def decode_document(content: bytes) -> Document:
     for name, value in (("kind", KIND), ("schema", SCHEMA_VERSION)):
         if name not in plain or type(plain[name]) is not type(value) or plain[name] != value:
             raise _Wrong(f"its {name} is not {value!r}")
-    verdict = plain.get("verdict", "")
     rest = {name: plain[name] for name in plain if name not in {"kind", "schema", "verdict"}}
     document: Document = _READER.read(Document, rest, "")
-    if verdict != (document.verdict.value if document.verdict else None):
+    if plain.get("verdict", "") != (document.verdict.value if document.verdict else None):
         raise _Wrong("its verdict is not the worst of its sections'")
     return document
 

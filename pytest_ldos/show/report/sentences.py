@@ -28,12 +28,10 @@ _GENERAL: Final = {
     Verdict.NO_BASELINE: f"measure again to compare; if nothing was recorded yet (a strict run), {_RECORD}",
     Verdict.NOT_COMPARABLE: f"record a baseline of what runs here: {_RECORD}",
 }
-_INTERLEAVE: Final = "measure both versions interleaved, which cancels changes of the machine: --ldos-base=REVISION"
 _CALIBRATE: Final = "measure the variation of equal versions on this host: ldos calibrate"
 _QUIET: Final = (
     "see what disturbs this machine (ldos doctor), or name what must be judged: required in [tool.ldos.gate]"
 )
-_MORE_TRIALS: Final = "let the run add trials while it is inconclusive: --ldos-max-trials"
 _MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
 
 
@@ -84,9 +82,9 @@ def _advise_noisy(untried: Untried, *, is_study: bool) -> str:
     if is_study:
         return _MORE_ROUNDS
     if untried.interleaving:
-        return _INTERLEAVE
+        return "measure both versions interleaved, which cancels changes of the machine: --ldos-base=REVISION"
     if untried.more_trials:
-        return _MORE_TRIALS
+        return "let the run add trials while it is inconclusive: --ldos-max-trials"
     return _CALIBRATE if untried.calibration else _QUIET
 
 

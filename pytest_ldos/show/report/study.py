@@ -50,15 +50,11 @@ def shown(cell: values.Cell) -> str:
     return f"{cell:.0f}" if 1000 <= abs(cell) < _EXACT else f"{cell:.4g}"
 
 
-KIND: Final = "pytest-ldos study"
-SCHEMA: Final = 1
-
-
 def to_plain(study: Study) -> dict[str, Any]:
     """All results as plain values; a table is a list of rows by column name."""
     return {
-        "kind": KIND,
-        "schema": SCHEMA,
+        "kind": "pytest-ldos study",
+        "schema": 1,
         "instrument": study.instrument,
         "name": study.name,
         "layer": study.layer,

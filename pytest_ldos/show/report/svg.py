@@ -194,7 +194,6 @@ def _draw_legend(figure: Figure, axes: Axes, chart: Chart) -> None:
     )
 
 
-_HREF: Final = "{http://www.w3.org/1999/xlink}href"
 _NAMESPACE: Final = "http://www.w3.org/2000/svg"
 _PLACES: Final = ("d", "x", "y", "transform")
 _NUMBER: Final = re.compile(r"-?\d+\.\d+")
@@ -256,7 +255,7 @@ class _Cleaner:
         if kind in {"path", "text"}:
             yield self._copy(kind, node)
         elif kind == "use":  # becomes a copy of the referenced shape, so that no identifier is needed
-            shape = self._shapes[node.get(_HREF, "")]
+            shape = self._shapes[node.get("{http://www.w3.org/1999/xlink}href", "")]
             x, y, path = (_shorter(each) for each in (node.get("x", ""), node.get("y", ""), shape.get("d", "")))
             yield ET.Element("path", {"d": path, "transform": f"translate({x} {y})", **self._style(node)})
         elif node.get("id") in self._tags:

@@ -91,7 +91,6 @@ class CellReport:
 
 
 VALID: Final = "valid"
-NOT_MEASURED: Final = "not measured"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +145,7 @@ def _cell(result: CellResult, reference: CellResult | None, metrics: Iterable[Me
     made, successes = len(result.failures), result.failures.count(False)
     low, high = success_interval(result.failures)
     base = None if reference is None or reference is result else reference.trials
-    state = NOT_MEASURED if result.state is None else result.state.value
+    state = "not measured" if result.state is None else result.state.value
     return CellReport(
         label=result.cell.label,
         scenario=result.cell.name,
@@ -200,21 +199,17 @@ def _notes(results: Sequence[CellResult], reference: CellResult | None) -> Itera
         yield f"{len(classes)} host classes (machine, its settings, middleware): ratios include their differences"
 
 
-KIND: Final = "pytest-ldos sweep report"
-SCHEMA: Final = 1
-
 _NUMBERS: Final = ("median", "low", "high", "ratio", "ratio_low", "ratio_high", "values")
 
 
 def render_json(report: SweepReport) -> Rendered:
     """One object; infinite or absent numbers are null."""
-    return to_json({"kind": KIND, "schema": SCHEMA, **asdict(report)})
+    return to_json({"kind": "pytest-ldos sweep report", "schema": 1, **asdict(report)})
 
 
 def render_csv(report: SweepReport) -> Rendered:
     """A row for each cell and metric; cells without any have one row."""
     addresses = (axis.address for axis in report.axes)
-    titles = (*addresses, "state", "reason", "trials", "successes", "metric", "unit", *_NUMBERS)
     rows: list[tuple[object, ...]] = []
     for cell in report.cells:
         shared = (*cell.values, cell.state, "; ".join(cell.reasons), cell.trials, cell.successes)
@@ -224,7 +219,7 @@ def render_csv(report: SweepReport) -> Rendered:
             if (found := cell.metrics.get(each.name)) is not None
         ]
         rows += numbers or [(*shared, "", "", *[""] * len(_NUMBERS))]
-    return to_csv(titles, rows)
+    return to_csv((*addresses, "state", "reason", "trials", "successes", "metric", "unit", *_NUMBERS), rows)
 
 
 _IN_DATA_ALONE: Final = frozenset(metric.name for metric in METRICS.values() if not metric.in_sweeps)
@@ -244,7 +239,6 @@ def shown_metrics(report: SweepReport) -> list[MetricTitle]:
 def overview(report: SweepReport) -> page.Table:
     has_verdicts = any(cell.verdict for cell in report.cells)
     verdict = page.words("verdict") if has_verdicts else ()
-    columns = (*page.words("state"), *page.numbers("succeeded", "95 %"), *verdict)
     rows: tuple[tuple[page.Cell, ...], ...] = tuple(
         (
             *values_of(cell),
@@ -255,23 +249,17 @@ def overview(report: SweepReport) -> page.Table:
         )
         for cell in report.cells
     )
-    return _table(report, "", columns, rows)
-
-
-def load_table(report: SweepReport) -> page.Table:
-    rows = tuple((*values_of(cell), proof) for cell in report.cells for proof in cell.loads)
-    return _table(report, "loads", (page.Column("as measured", page.Kind.PROSE),), rows)
+    return _table(report, "", (*page.words("state"), *page.numbers("succeeded", "95 %"), *verdict), rows)
 
 
 def metric_table(report: SweepReport, metric: MetricTitle) -> page.Table:
-    columns = (*page.numbers("median", "95 %", "ratio", "95 % of ratio"), *page.words(""))
     rows = []
     for cell in report.cells:
         found, shown = cell.metrics.get(metric.name), (page.ABSENT, "", "", "")
         if found is not None and found.values:
             shown = median_of(found, metric), interval_of(found), ratio_of(cell, found), ratio_interval_of(found)
         rows.append((*values_of(cell), *shown, "" if cell.is_valid else cell.state))
-    return _table(report, "", columns, tuple(rows))
+    return _table(report, "", (*page.numbers("median", "95 %", "ratio", "95 % of ratio"), *page.words("")), tuple(rows))
 
 
 def _table(
@@ -328,13 +316,15 @@ def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
 def compose_page(report: SweepReport) -> page.Page:
     commit = [f"commit {report.commit}"] if report.commit else []
     reasons = tuple(f"{cell.label}: {cell.state}: {each}" for cell in report.cells for each in cell.reasons)
+    proofs = tuple((*values_of(cell), proof) for cell in report.cells for proof in cell.loads)
+    loads = _table(report, "loads", (page.Column("as measured", page.Kind.PROSE),), proofs)
     return page.Page(
         title=f"ldos sweep {report.name}",
         setting=(*commit, *([report.stack] if report.stack else [])),
         blocks=(
             page.Section(
                 f"Cells of {report.scenario}",
-                (overview(report), load_table(report), page.Section("Reasons", (page.Bullets(reasons),))),
+                (overview(report), loads, page.Section("Reasons", (page.Bullets(reasons),))),
             ),
             page.Section("Metrics over the axes", tuple(_metrics(report))),
             page.Section("How to read this", (page.Bullets(report.notes, page.Tone.QUIET), page.Legend(_MEANINGS))),
@@ -381,12 +371,7 @@ _DATA: Final = {".json": render_json, ".csv": render_csv}
 
 
 def require_suffix(file: Path) -> None:
-    """Refuses, before measuring, a file that could not be written.
-
-    Raises:
-        ConfigurationError: an unknown suffix, or its folder does not exist.
-        Unavailable: the format's library is not installed.
-    """
+    """Refuses, before measuring, a file of an unknown suffix or folder, or of a format whose library is missing."""
     if file.suffix not in SUFFIXES:
         raise ConfigurationError(f"{file} has no format of a sweep", remedy=f"let it end with {', '.join(SUFFIXES)}")
     if file.is_dir() or not file.absolute().parent.is_dir():

@@ -33,7 +33,7 @@ def _show_section(section: Section, name: str, *, details: bool) -> page.Section
             listed(words.describe_cases(section)),
             listed((f"→ {each}" for each in section.advice), page.Tone.STRONG),
             page.Table(columns=_COLUMNS, rows=tuple(map(_row, words.shown_metrics(section)))),
-            words.cases_table(section, section.of_suite, most=_MOST_PROBLEMS),
+            words.cases_table(section, section.of_suite, most=10),
             listed(words.describe_sources(section), page.Tone.QUIET),
             listed(words.describe_gaps(section), page.Tone.DOUBT),
             listed(words.describe_measurement(section), page.Tone.QUIET),
@@ -42,9 +42,6 @@ def _show_section(section: Section, name: str, *, details: bool) -> page.Section
         badge=words.badge_by_name(section.verdict),
         remark=words.describe_outcome(section),
     )
-
-
-_MOST_PROBLEMS: Final = 10
 
 
 def render_problems(section: Section, *, width: int, color: bool) -> Rendered:

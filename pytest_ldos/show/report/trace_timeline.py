@@ -70,8 +70,6 @@ class GoalSlice:
 
 @dataclass(frozen=True)
 class Timeline:
-    """All tracks of a trace."""
-
     length_us: int
     tracks: tuple[str, ...]
     words: tuple[str, ...]  # names of callbacks and topics

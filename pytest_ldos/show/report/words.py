@@ -288,9 +288,7 @@ def _why_absent(section: document.Section, metric: document.MetricReport) -> str
         return f"{count} of {section.head.trials} trials not to be trusted: {faults[0].reason}"
     if metric.gaps:
         return metric.gaps[0].reason
-    if metric.head is not None and metric.head.median is None:
-        return "no trial succeeded"
-    return ""
+    return "no trial succeeded" if metric.head is not None and metric.head.median is None else ""
 
 
 def describe_sources(section: document.Section) -> tuple[str, ...]:
