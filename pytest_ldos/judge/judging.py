@@ -97,7 +97,6 @@ class Grounds:
         return replace(self, base=replace(self.base, trials=trials), policy=replace(self.policy, known=known))
 
     def shortened(self, root: Path) -> Grounds:
-
         def short(file: Path) -> Path:
             return file.relative_to(root) if file.is_relative_to(root) else file
 
@@ -222,7 +221,6 @@ class Judged:
 
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:
-    """Judges the trials of one scenario."""
     policy = with_calibration(grounds.policy, grounds.calibration)
     own = judge_alone(head, policy)
     if isinstance(grounds.base, store.Found):
@@ -246,8 +244,7 @@ def judge(head: TrialSet, grounds: Grounds) -> Judged:
             result = replace(result, verdict=verdict, reasons=reasons, more_trials_because=())
     else:
         result = _without_base(head, own, grounds.base, policy)
-    shown = store.shown_baseline(grounds.base)
-    if shown is None:
+    if (shown := store.shown_baseline(grounds.base)) is None:
         return Judged(head=head, result=result, own=own)
     return Judged(
         head=head,
@@ -355,8 +352,7 @@ def _without_base(
     short = falls_short(head) if own.verdict is Verdict.PASSED else []
     reasons = by_weight([*own.reasons, *short, reason])
     result = replace(own, verdict=worst([own.verdict, verdict]), reasons=reasons)
-    shown = store.shown_baseline(lookup)
-    if shown is None:
+    if (shown := store.shown_baseline(lookup)) is None:
         return result
     if isinstance(lookup, store.NotComparable):
         case = Case.of(head, shown.trials)

@@ -200,10 +200,9 @@ def between(runs: Iterable[RunOf]) -> Between:
     groups = ([values[of == start] for start in np.unique(of)] for values, of in of_runs)
     within = inflation * float(np.mean([variance_within(each) for each in groups]))
     of_starts = Variance(max(of_starts.value, _RESOLUTION * within), of_starts.degrees)
-    of_trials = Variance(within, left.size / inflation)
     of_means = float(np.var(left.mean(axis=1), ddof=1))
     of_level = Variance(max(of_means - within / len(questions), of_means / 2), len(every) - 1)
-    return Between(of_starts, of_level, of_trials)
+    return Between(of_starts, of_level, Variance(within, left.size / inflation))
 
 
 MOST_RUNS: Final = 40
@@ -286,9 +285,8 @@ def join_known(baseline: TrialSet, head: TrialSet, kept: Sequence[TrialSet]) -> 
     Runs under heavy interference differ by more than others: only those count that were as disturbed as the head.
     """
     compared, is_disturbed = {_identity(head), _identity(baseline)}, head.is_disturbed
-    others = [each for each in kept if _identity(each) not in compared]
     groups: dict[str, list[TrialSet]] = {}
-    for each in (baseline, *others):
+    for each in (baseline, *[each for each in kept if _identity(each) not in compared]):
         if each.is_disturbed == is_disturbed:
             groups.setdefault(stack_of(each), []).append(each)
     stack = stack_of(baseline)
@@ -316,8 +314,7 @@ def _identity(trials: TrialSet) -> tuple[str, ...]:
 
 
 def _run_of_trials(trials: TrialSet, name: str) -> RunOf:
-    metric = next((each for each in trials.metrics if each.name == name), None)
-    if metric is None:
+    if (metric := next((each for each in trials.metrics if each.name == name), None)) is None:
         return RunOf((), np.empty(0), np.empty(0, dtype=np.int64), {})
     series = to_series(trials, metric)
     series, _ = without_other_processes(series, series)

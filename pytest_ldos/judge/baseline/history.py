@@ -193,11 +193,7 @@ def write_file(path: Path, rows: pl.DataFrame) -> None:
 
 
 def inspect_file(path: Path) -> HistoryFile | Damaged:
-    """Reads a file's metadata.
-
-    Raises:
-        RecordUnreadable: it was written by another program, or by another version of this project.
-    """
+    """Reads a file's metadata; raises `RecordUnreadable` if another program or another version of this one wrote it."""
     try:
         content = read_whole(path)
         metadata = pl.read_parquet_metadata(content)
@@ -206,8 +202,7 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
         raise
     except (ValueError, *FAULTS) as error:
         return Damaged(path, reason_of(error))
-    version = metadata.get(_VERSION_KEY)
-    if version is None:
+    if (version := metadata.get(_VERSION_KEY)) is None:
         raise RecordUnreadable(
             f"{path} is not a history file of pytest-ldos", remedy="move it elsewhere, or name another --ldos-history"
         )
@@ -267,11 +262,9 @@ class HistoryStore:
     directory: Path
 
     def require_writable(self) -> None:
-        """Creates the directory and checks that files can be written there.
+        """Creates the directory; raises `ConfigurationError` or `NotWritten` if files cannot be written there.
 
-        Raises:
-            ConfigurationError, NotWritten: it is a file, or cannot be made or written.
-            RecordUnreadable: it holds the files of something else or of another version.
+        Raises `RecordUnreadable` if it holds the files of something else or of another version.
         """
         self._refuse_file()
         require_writable_folder(self.directory, otherwise=_WHERE)

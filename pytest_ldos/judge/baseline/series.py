@@ -228,8 +228,7 @@ class Noise:
 
     def level(self, runs: Sequence[Run]) -> Level | None:
         """The common level of some neighbouring runs; ``None`` if none of them has a finite location."""
-        known = [run for run in runs if math.isfinite(run.location)]
-        if not known:
+        if not (known := [run for run in runs if math.isfinite(run.location)]):
             return None
         middle = statistics.median([run.location for run in known])
         own = sum((run.half_width / _DEVIATIONS_OF_HALF_WIDTH) ** 2 for run in known) / len(known)

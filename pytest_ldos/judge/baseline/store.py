@@ -63,10 +63,6 @@ class BaselineStores:
                 return StoredBaseline(key, file, store == self.local, pinned)
         return None
 
-    def find_shared(self, key: BaselineKey) -> Path | None:
-        file = key.file(self.repository)
-        return file if file.is_file() and not self.repository_gates else None
-
     def other_host_classes(self, key: BaselineKey, suffix: str = SUFFIX) -> list[str]:
         """Host classes that have a gating baseline, or file with another `suffix`, for the stack and scenario."""
         stores = self._gating if suffix == SUFFIX else (self.repository, self.local)
@@ -119,8 +115,7 @@ _BLOCK: Final = "block"
 def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
     """All trials of `sets`, renumbered; starts on different machines remain different blocks.
 
-    Raises:
-        ConfigurationError: there are fewer than two sets, one is given twice, or they cannot be merged.
+    Raises `ConfigurationError` for fewer than two sets, for one given twice, or if they cannot be merged.
     """
     if len(sets) < 2:
         names = ", ".join(f"'{each.scenario}' of host class {each.fingerprint.host_class}" for each in sets)
@@ -259,13 +254,13 @@ def compare_with(head: TrialSet, base: TrialSet, file: Path) -> Found | NotCompa
 
 def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
     key = BaselineKey.of(trials)
-    stored, shared = stores.find(key), stores.find_shared(key)
+    stored, shared = stores.find(key), key.file(stores.repository)
     if stored is not None:
         return _read_for(stored.file, trials)
+    if shared.is_file() and not stores.repository_gates:
+        return NoBaseline(_read_for(shared, trials))
     others = stores.other_host_classes(key)
-    if others and shared is None:
-        return NotComparable(keys.OtherHostClasses(key, tuple(others)))
-    return NoBaseline(None if shared is None else _read_for(shared, trials))
+    return NotComparable(keys.OtherHostClasses(key, tuple(others))) if others else NoBaseline(None)
 
 
 def _read_for(file: Path, trials: TrialSet) -> Found | NotComparable | Unreadable:
@@ -310,8 +305,7 @@ def find_calibration(stores: BaselineStores, trials: TrialSet) -> CalibrationLoo
 
 def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> CalibrationLookup:
     """The calibration for a key; the repository's store takes precedence over the local store."""
-    file = next((each for each in _places(stores, key) if each.is_file()), None)
-    if file is None:
+    if (file := next((each for each in _places(stores, key) if each.is_file()), None)) is None:
         others = stores.other_host_classes(key, keys.CALIBRATION_SUFFIX)
         return Uncalibrated(keys.OtherHostClasses(key, tuple(others)) if others else None)
     try:

@@ -82,7 +82,6 @@ def _build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, 
     for key, places in groups.items():
         runs = tuple(series.runs[place] for place in places)
         level = noise.level(runs)
-        rolling = noise.level(accepted.before(places[0], window))
         low, high = bounds(level)
         yield CommitPoint(
             label=key.partition("\0")[0] or runs[0].name,
@@ -94,7 +93,7 @@ def _build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, 
             high=series.value(high),
             step=change_between(series, before, level),
             from_anchor=change_between(series, anchor, level),
-            from_rolling=change_between(series, rolling, level),
+            from_rolling=change_between(series, noise.level(accepted.before(places[0], window)), level),
             first=places[0],
             last=places[-1],
         )

@@ -170,9 +170,8 @@ def _why_more_trials(
     """The effect or variation that cannot be ruled out yet; ``None`` if none is relevant."""
     if verdict is Verdict.REGRESSED:
         return None
-    matters = max(policy.relevant_effect, 2 * floor)
     possible = contrasted.to_effect(contrasted.shift(tail=policy.doubt).high)
-    if possible > matters:
+    if possible > max(policy.relevant_effect, 2 * floor):
         return MayBeWorse(metric.name, possible)
     return VariesTooMuch(metric.name) if verdict is Verdict.INCONCLUSIVE else None
 

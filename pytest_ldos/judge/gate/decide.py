@@ -38,15 +38,6 @@ from pytest_ldos.measure.trial import record
 from pytest_ldos.measure.trial.record import Look, TrialSet
 
 
-def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, why.Incomparable]:
-    """Reasons why metrics cannot be compared, by name: other sources in the traces, or another unit or direction.
-
-    Metrics that one side did not measure at all are not included.
-    """
-    found = {name: _difference(metric, head, base) for name, metric in record.metrics_of(head, base).items()}
-    return {name: reason for name, reason in found.items() if reason is not None}
-
-
 def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> why.Incomparable | None:
     """The difference, if a user's metric has the name of an earlier one, or if the sources differ."""
     name, theirs = metric.name, next((each for each in base.metrics if each.name == metric.name), metric)
@@ -75,11 +66,6 @@ def _find_lost(case: Case, policy: Policy, *, but: Collection[str]) -> Iterator[
     for name in policy.required or ():
         if not any(len(each.get(name, ())) for each in (case.head_series, case.base_series)):
             yield why.RequiredMetric(name)
-
-
-def _find_new(case: Case, *, but: Collection[str]) -> list[why.NewMetric]:
-    both = ((name, *case.series(name)) for name in case.metrics if name not in but and case.base.trials)
-    return [why.NewMetric(name) for name, ours, theirs in both if len(ours) and not len(theirs)]
 
 
 def _why_nothing_compares(case: Case) -> why.EmptyBaseline | why.NothingInCommon | why.OtherGoals:
@@ -239,7 +225,8 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
         return own
     if base.distortion:
         return replace(own, verdict=Verdict.INVALID, reasons=(why.OfBase(why.Distorted(base.distortion)), *own.reasons))
-    incomparable = find_incomparable(head, base)
+    differences = {name: _difference(metric, head, base) for name, metric in case.metrics.items()}
+    incomparable = {name: reason for name, reason in differences.items() if reason is not None}
     own = replace(own, incomparable=incomparable)
     return _weigh(case, own, compare_metrics(case, policy, but=incomparable), policy)
 
@@ -249,9 +236,10 @@ def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], poli
     head, base, incomparable = case.head, case.base, own.incomparable
     rise = failures_became_more(head, base, policy)
     reasons: list[Reason] = [*own.reasons, *([measure_rise(head, base)] if rise else [])]
-    compared = {each.metric for each in comparisons}
-    lost = [*_find_lost(case, policy, but={*compared, *incomparable})]
-    new = _find_new(case, but={*compared, *incomparable})
+    known = {*incomparable, *(each.metric for each in comparisons)}
+    lost = [*_find_lost(case, policy, but=known)]
+    others = ((name, *case.series(name)) for name in case.metrics if name not in known and base.trials)
+    new = [why.NewMetric(name) for name, ours, theirs in others if len(ours) and not len(theirs)]
     reasons += [*_find_changes(comparisons, case, policy), *incomparable.values(), *lost, *new]
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
     if rise:

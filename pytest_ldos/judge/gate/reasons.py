@@ -19,10 +19,7 @@ class _Why:
 
 
 class NoTrials(_Why):
-    """No trial was made.
-
-    The reason is empty if none was requested.
-    """
+    """No trial was made."""  # `why` is empty if none was requested
 
 
 class Distorted(_Why):
