@@ -86,17 +86,14 @@ class Bench:
 def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | None, save: Save) -> TrialSet:
     """Runs a block; returns the version's record (``None`` before its first block) with the new trials.
 
-    Raises:
-        BringUpFailed: the stack did not start; the message names the version.
-        Unavailable, RecordingFailed, LoadFailed: see `open_rig` and `RepeatedLoad.applied_to`.
+    Raises `BringUpFailed`, which names the version, or as `open_rig` and `RepeatedLoad.applied_to`.
     """
     bench.observer.block(block, version)
     with ExitStack() as resources:
         rig = resources.enter_context(_started(bench, block, version))
-        goals = rig.stack.stimulus.cases(bench.goals) if isinstance(bench.goals, str) else bench.goals
         watch = bench.watch(block.role)
         procedure = Procedure(
-            goals=goals,
+            goals=rig.stack.stimulus.cases(bench.goals) if isinstance(bench.goals, str) else bench.goals,
             catalogue=bench.catalogue,
             disturb=lambda: _beside(bench.loads, replace(rig.site, paths=bench.paths)),
             paths=bench.paths,

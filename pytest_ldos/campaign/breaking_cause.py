@@ -28,8 +28,6 @@ ERROR: Final = 0.05
 TELLING: Final = 0.75
 """Smallest probability of larger values in broken than in unbroken trials, for a stage to be blamed."""
 
-BETWEEN_TRIALS: Final = "between trials"
-
 _FEWEST: Final = 3
 _MOST_MESSAGES: Final = 3
 
@@ -44,7 +42,6 @@ class Stage:
     read: Callable[[Trial], float | None]
 
 
-# Waiting for a CPU is a separate segment only if the kernel's scheduler was recorded.
 def _segments(name: str, quantity: str, kind: SegmentKind) -> Stage:
     def read(trial: Trial) -> float | None:
         path = trial.segments_ns.get(STATE_FEEDBACK, {}) if isinstance(trial, MotionTrial) else {}
@@ -242,7 +239,7 @@ def _failures(failed: Sequence[Trial], ended_early: Sequence[str]) -> tuple[Fail
     most = sorted(messages, key=lambda outcome: -len(messages[outcome]))[:_MOST_MESSAGES]
     found = [(outcome, messages[outcome]) for outcome in most]
     if ended_early:
-        found.append((BETWEEN_TRIALS, list(ended_early)))
+        found.append(("between trials", list(ended_early)))
     return tuple(
         FailureCount(
             outcome, Counter((text.splitlines() or [""])[0] for text in texts).most_common(1)[0][0], len(texts)

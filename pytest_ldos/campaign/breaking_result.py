@@ -118,13 +118,8 @@ Criterion = SuccessBelow | MetricBeyond
 
 
 def parse_criterion(text: str, metrics: dict[str, Metric]) -> Criterion:
-    """Parses the value of ``--until``.
-
-    Raises:
-        ConfigurationError: malformed text, an unknown metric (the message has the nearest match), or an invalid number.
-    """
-    match = _FORM.fullmatch(text)
-    if match is None:
+    """Parses the value of ``--until``; raises `ConfigurationError`, with the nearest match of an unknown metric."""
+    if (match := _FORM.fullmatch(text)) is None:
         remedy = "write it as success<0.5, success<50% or T3p99>3x"
         raise ConfigurationError(f"--until {text!r} says no criterion", remedy=remedy)
     what, side, number, unit = match["what"], match["side"], float(match["number"]), match["unit"] or ""

@@ -108,7 +108,6 @@ class Prover:
         judged = [self._judge(pair) for pair in pairs]
         regressed = [result for result, _ in judged if result.verdict is Verdict.REGRESSED]
         by_metric = [any(each.verdict is Verdict.REGRESSED for each in result.comparisons) for result in regressed]
-        undecided = sum(result.verdict is Verdict.INCONCLUSIVE for result, _ in judged)
         mde: dict[str, list[float]] = {metric.name: [] for metric in self.pool.template.metrics}
         for result, _ in judged:
             for comparison in result.comparisons:
@@ -119,7 +118,7 @@ class Prover:
             trials=trials,
             alarms=Share(len(regressed), len(pairs)),
             by_failures=Share(by_metric.count(False), len(pairs)),
-            undecided=Share(undecided, len(pairs)),
+            undecided=Share(sum(result.verdict is Verdict.INCONCLUSIVE for result, _ in judged), len(pairs)),
             # The upper median, because values may be infinite.
             mde={name: sorted(values)[len(values) // 2] for name, values in mde.items() if values},
             held_out=float(np.mean([held_out for _, held_out in judged])),

@@ -37,17 +37,9 @@ _NO_ADDRESS: Final = frozenset({"name", "loads"})
 
 @dataclass(frozen=True)
 class _Place:
-    """Resolved address.
-
-    Attributes:
-        address: complete and unique; all texts for a field have the same address.
-        load: kind of the load it belongs to, `ALL_LOADS`, or empty for the scenario itself.
-        path: field names from there; the last may be a key of a mapping.
-    """
-
-    address: str
-    load: str
-    path: tuple[str, ...]
+    address: str  # complete and unique; all texts for a field have the same address
+    load: str  # kind of the load it belongs to, `ALL_LOADS`, or empty for the scenario itself
+    path: tuple[str, ...]  # field names from there; the last may be a key of a mapping
 
 
 def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
@@ -124,8 +116,7 @@ def _find(address: str) -> _Place:
 def _resolve(owner: type, address: str) -> tuple[str, ...] | None:
     """Field names that lead to the address from a class; ``None`` if there is no such path."""
     name, _, rest = address.partition(".")
-    field = _match(field_types(owner), name)
-    if field is None:
+    if (field := _match(field_types(owner), name)) is None:
         return None
     kind = field_types(owner)[field]
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
@@ -269,8 +260,7 @@ class Grid:
     axes: tuple[Axis, ...]
 
     def __post_init__(self) -> None:
-        addresses = [axis.address for axis in self.axes]
-        if not addresses:
+        if not (addresses := [axis.address for axis in self.axes]):
             remedy = "say what to change: --over dds_flood.rate=500,1000"
             raise ConfigurationError("a sweep needs an axis", remedy=remedy)
         for address in addresses:
@@ -293,8 +283,7 @@ class Grid:
     def specs(self) -> Mapping[str, ScenarioSpec]:
         """The scenario of each cell by name, in the order of the grid: the last axis changes first.
 
-        Raises:
-            ConfigurationError: a value is invalid for its setting, or given twice.
+        Raises `ConfigurationError` if a value is invalid for its setting, or given twice.
         """
         found: dict[str, ScenarioSpec] = {}
         addresses = [axis.address for axis in self.axes]

@@ -132,12 +132,9 @@ class Commit:
 
 
 def list_commits(good: str, bad: str, root: Path) -> tuple[Commit, ...]:
-    """The commits to search, GOOD first and BAD last.
+    """The commits to search, GOOD first and BAD last; a merge stands for all commits of the branch that it merged.
 
-    A merge stands for all commits of the branch that it merged.
-
-    Raises:
-        ConfigurationError: a revision is unknown, GOOD is BAD or no ancestor of it, or there are uncommitted changes.
+    Raises `ConfigurationError` for unknown revisions, a GOOD that is BAD or no ancestor of it, or uncommitted changes.
     """
     first, last = (_revision(text, what, root) for text, what in ((good, "GOOD"), (bad, "BAD")))
     if is_changed(describe_commit(root)):

@@ -108,13 +108,12 @@ def conclude(
     suspects: tuple[Commit, ...] = ()
     if holds is not None and breaks is not None:
         suspects = tuple(commits[int(holds.level) + 1 : int(breaks.level) + 1])
-    finding = _finding(bisection, suspects, records.get(plan.scale.harsh, {}))
     sets = [each for some in records.values() for each in some.values()]
     explanations = explain(records[breaks.level][Side.GOOD], records[breaks.level][Side.COMMIT]) if breaks else {}
     return CommitResult(
         plan=plan,
         metric=metric,
-        finding=finding,
+        finding=_finding(bisection, suspects, records.get(plan.scale.harsh, {})),
         good=commits[0],
         bad=commits[-1],
         suspects=suspects,
@@ -274,9 +273,7 @@ class CommitSearch:
     def _prepared(self, place: float) -> Mapping[Side, Version]:
         """The versions of a round, prepared once per visited commit; only the last few builds are kept.
 
-        Raises:
-            CommitNotBuilt: the commit cannot be built, and is not BAD.
-            PreparationFailed: GOOD or BAD cannot be built.
+        Raises `CommitNotBuilt` for a commit other than BAD, and `PreparationFailed` for GOOD or BAD.
         """
         if self._versions is None or self._versions[0] != place:
             is_bad = place == self.plan.scale.harsh
@@ -298,12 +295,7 @@ class CommitSearch:
         self._bisection.add(compare_round(place, self._records[place], self.metric, trials))
 
     def _fail(self, place: float, error: CommitFailed | BringUpFailed) -> None:
-        """Skips a commit that does not build, or whose stack failed more than once.
-
-        Raises:
-            CommitFailed: it is BAD.
-            BringUpFailed: the stack of GOOD or BAD failed in this commit's rounds.
-        """
+        """Skips a commit that does not build, or whose stack failed more than once; raises the error of GOOD or BAD."""
         self._failures[place] = self._failures.get(place, 0) + 1
         if not isinstance(error, CommitNotBuilt) and self._failures[place] <= FORGIVEN_STARTS:
             self.observer.note(f"{error.message}: tried again")

@@ -254,7 +254,6 @@ class VariedField:
     ) -> LevelScale:
         """The scale of levels between two ends; raises `ConfigurationError` if the field cannot have their values."""
         owner, _, name = self.address.rpartition(".")
-        is_linear = name.rpartition("_")[2] in _LINEAR or low <= 0
         is_falling = harsher is Harsher.LOWER
         if harsher is None:
             of_load = owner in LOAD_SPECS and name in LOAD_SPECS[owner].LESS_IS_HARSHER
@@ -262,7 +261,7 @@ class VariedField:
         scale = LevelScale(
             low=low,
             high=high,
-            spacing=spacing or (Spacing.LINEAR if is_linear else Spacing.LOG),
+            spacing=spacing or (Spacing.LINEAR if name.rpartition("_")[2] in _LINEAR or low <= 0 else Spacing.LOG),
             precision=precision,
             is_whole=self.is_whole,
             is_falling=is_falling,

@@ -226,8 +226,7 @@ class Pool:
         found = {}
         for metric in self.template.metrics:
             means = np.array(self.moves[metric.name][1])
-            components = estimate_metric(metric, self.template, self.starts)
-            if components is None:
+            if (components := estimate_metric(metric, self.template, self.starts)) is None:
                 found[metric.name] = [0.0] * len(means)
                 continue
             own = components.run_sd**2

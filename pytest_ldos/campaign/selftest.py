@@ -36,9 +36,6 @@ from pytest_ldos.measure.trial.record import TrialSet, all_series
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import StackKind
 
-NO_FAULT = "none"
-"""Name of an equal version among the faults."""
-
 
 class Point(NamedTuple):
     fault: PlantableFault
@@ -78,8 +75,7 @@ def plan_self_test(
 ) -> SelfTestPlan:
     """Chooses faults and sizes; by default all that the stack supports. Size 0 is always measured.
 
-    Raises:
-        ConfigurationError: an unknown fault, an invalid size, or a fault that this stack does not support.
+    Raises `ConfigurationError` for an unknown fault, an invalid size, or a fault that this stack does not support.
     """
     refuse_unknown(dict.fromkeys(faults), FAULTS, "fault")
     chosen = [FAULTS[name] for name in dict.fromkeys(faults)] or list(FAULTS.values())
@@ -148,7 +144,7 @@ def run_self_test(
 def _detect(
     plan: SelfTestPlan, detector: Detector, medians: Medians, equal: TrialSet, heads: Sequence[TrialSet | LdosError]
 ) -> Iterator[Detection]:
-    first = detector.detect(NO_FAULT, 0.0, equal, path="", promised=None)
+    first = detector.detect("none", 0.0, equal, path="", promised=None)
     if first.problem:
         raise SelfTestFailed(f"a version without a fault cannot be judged: {first.problem}")
     yield first

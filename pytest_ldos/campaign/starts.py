@@ -223,8 +223,7 @@ class Store(Generic[_T]):
     def set_damaged_aside(self) -> list[Path]:
         """Renames damaged files to ``NAME.damaged`` and returns their new paths. Nothing is deleted.
 
-        Raises:
-            RecordUnreadable: a file cannot be opened (it may be intact), or a damaged one cannot be renamed.
+        Raises `RecordUnreadable` if a file cannot be opened (it may be intact), or a damaged one cannot be renamed.
         """
         renamed = []
         for file in self.files():

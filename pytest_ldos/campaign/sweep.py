@@ -215,8 +215,7 @@ class SweepFolder:
 
     def key(self) -> SweepKey | None:
         """The key of the sweep; ``None`` if it cannot be read."""
-        document = self._definition()
-        if not document:
+        if not (document := self._definition()):
             return None
         return SweepKey(str(document.get("name")), str(document.get("digest")), document.get("version", {}))
 
@@ -318,8 +317,7 @@ class Sweeper:
     def run(self) -> list[CellResult]:
         """Measures and returns all cells. Earlier results are reused, unless they are damaged or to be retried.
 
-        Raises:
-            MachineBusy: another session uses the machine; earlier results are kept.
+        Raises `MachineBusy` if another session uses the machine; earlier results are kept.
         """
         self.folder.starts.recover(self.observer)
         records = dict(self.folder.records())

@@ -46,8 +46,6 @@ from pytest_ldos.scenario.words import ProfilerKind
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states, count_switches
 
-KERNEL_EVENTS: Final = "kernel events"
-
 
 @dataclass(frozen=True)
 class Switches:
@@ -64,10 +62,7 @@ def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: 
     """Adds the number of published messages, and counts switches from kernel events if recorded.
 
     Only those of `pids` count; if the trace does not contain process ids, the messages of all do. The window is in
-    nanoseconds since the epoch.
-
-    Raises:
-        TraceUnreadable: see `read_trace`.
+    nanoseconds since the epoch. Raises as `read_trace`.
     """
     trace = read_trace(directory, events={Ros2.RMW_PUBLISH, *SCHEDULING_EVENTS}, window=window)
     if (published := trace.events.get(Ros2.RMW_PUBLISH)) is not None:
@@ -81,7 +76,7 @@ def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: 
         with suppress(OSError):
             tids += [int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir()]
     counts = count_switches(states, begin_ns=window[0], end_ns=window[1], tids=tids)
-    return dataclasses.replace(found, counts=counts, source=KERNEL_EVENTS)
+    return dataclasses.replace(found, counts=counts, source="kernel events")
 
 
 def describe_switches(counted: Sequence[Switches]) -> str:
@@ -375,11 +370,10 @@ def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: 
     watching = Watching(spec)
     with watching.attached_to_self(folder):
         study = measure()
-    notes = write_watched(watching, folder, drawings, title=f"ldos {study.instrument}")
     warnings = [watching.distortion] if watching.distortion else []
     return dataclasses.replace(
         study,
-        notes=(*warnings, *study.notes, *notes),
+        notes=(*warnings, *study.notes, *write_watched(watching, folder, drawings, title=f"ldos {study.instrument}")),
         tables=(*study.tables, *([syscall_table(watching.syscalls)] if watching.syscalls else [])),
         watched=watching.tools,
         distortion=watching.distortion,

@@ -178,8 +178,7 @@ class Build:
 def build_workspace(build: Build, *, checkout: Path, announce: Announce) -> Built:
     """Returns a built workspace, from the store if present.
 
-    Raises:
-        PreparationFailed: the message has the version, the failed package and the end of its log.
+    Raises `PreparationFailed` with the version, the failed package and the end of its log.
     """
     folder = build.folder
 

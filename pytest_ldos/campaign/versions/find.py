@@ -162,10 +162,8 @@ _KINDS: Final[Mapping[type[object], str]] = {dict: "table", list: "list"}
 def requirements_of(project: Path) -> list[str]:
     """Arguments of ``pip install`` for a project: itself, and its requirements that include pytest-ldos.
 
-    Those are searched in the dependencies, or else in the extras and the dependency groups.
-
-    Raises:
-        ValueError: its pyproject.toml is invalid TOML, or a value has the wrong type.
+    Those are searched in the dependencies, or else in the extras and the dependency groups. Raises a `ValueError` if
+    its pyproject.toml is invalid TOML, or a value has the wrong type.
     """
     try:
         document = tomllib.loads((project / "pyproject.toml").read_text("utf-8-sig"))

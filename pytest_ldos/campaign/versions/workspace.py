@@ -19,10 +19,8 @@ from pytest_ldos.host.availability import ros_prefixes
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT, FileDigests, Skip, ask_git, find_packaged
 from pytest_ldos.robot.stack.protocol import OURS, Installation
 
-_META: Final = "colcon.meta"
 _MANIFEST: Final = "package.xml"
 _NAME: Final = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
-_IGNORED_BY_COLCON: Final = "COLCON_IGNORE"
 _OF_COLCON: Final = frozenset({"build", "install", "log"})
 _ELSEWHERE: Final = re.compile(r"(?m)^1[26]0000 ")
 """Git tree entries without content: links and submodules."""
@@ -45,7 +43,7 @@ class Workspace:
 
     def metas(self) -> list[Path]:
         """Settings files of colcon for packages, of the project and each workspace."""
-        found = (place / _META for place in dict.fromkeys([self.project, *self.places]))
+        found = (place / "colcon.meta" for place in dict.fromkeys([self.project, *self.places]))
         return [each for each in found if each.is_file()]
 
     def manifests(self) -> Iterator[Path]:
@@ -112,7 +110,7 @@ def _made_in(workspace: Path) -> Skip:
         place, name = os.path.split(path)
         if not is_folder or place != str(workspace):
             return False
-        return name.startswith(".") or (name in _OF_COLCON and Path(path, _IGNORED_BY_COLCON).exists())
+        return name.startswith(".") or (name in _OF_COLCON and Path(path, "COLCON_IGNORE").exists())
 
     return is_made
 
@@ -180,7 +178,6 @@ def installed_packages(prefix: Path) -> set[str]:
 _PREFIX_PATHS: Final = ("AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH")
 _NOT_PASSED_ON: Final = ("PYTHONHOME", "VIRTUAL_ENV", "COLCON_LOG_PATH", *OF_ANOTHER_CHECKOUT)
 _BUILD_SETTINGS: Final = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "ROS_DISTRO")
-_CMAKE_SETTINGS: Final = "CMAKE_"
 _TOOLS: Final = ("cmake", "cc", "c++", "python3")
 _CHOSEN_BY: Final = {"cc": "CC", "c++": "CXX"}
 
@@ -225,7 +222,7 @@ def find_underlay(own: Iterable[Path], packages: Collection[str], *, store: Path
     settings = {
         name: value
         for name, value in sorted(environment.items())
-        if name in _BUILD_SETTINGS or (name.startswith(_CMAKE_SETTINGS) and name not in _PREFIX_PATHS)
+        if name in _BUILD_SETTINGS or (name.startswith("CMAKE_") and name not in _PREFIX_PATHS)
     }
     identity = {
         "prefixes": [_identify(each, store) for each in outermost],
