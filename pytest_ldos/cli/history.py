@@ -86,8 +86,7 @@ def read_trends(store: HistoryStore, window: int, *, runs: int, metric: str, **w
     latest = latest_runs(rows, runs, keep=[pin.commit or pin.trials for pin in pins.values()]) if runs else rows
     older = f"only the last {runs} runs were considered; --since shows older ones"
     notes = () if len(latest) == len(rows) else (older,)
-    series = build_series(latest)
-    if not series:
+    if not (series := build_series(latest)):
         raise ConfigurationError("no run has a value there", remedy="see `ldos history` for what has")
     trends = [build_trend(each, pin=pins.get(each.key), window=window, floor=_floor(each)) for each in series]
     return [replace(trend, notes=(*trend.notes, *notes)) for trend in trends]
@@ -177,8 +176,7 @@ def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = ""
     store = open_store(directory)
     runs = describe_runs(store, scenario=scenario, host_class=host_class, stack=stack)
     folders = sorted({store.folder(BaselineKey.of_row(row)) for row in runs.to_dicts()})
-    removed = [folder for folder in folders if remove_pin(folder)]
-    if not removed:
+    if not (removed := [folder for folder in folders if remove_pin(folder)]):
         raise ConfigurationError("nothing is pinned", remedy="pin something: ldos history pin COMMIT")
     for folder in removed:
         say(f"unpinned: {folder}")

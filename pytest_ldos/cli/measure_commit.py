@@ -282,8 +282,7 @@ def set_up(job: Job, stack: str) -> tuple[Path, dict[str, str]]:
             raise _CannotMeasure(f"make {target} failed: the {stack} stack cannot be measured")
     if has_ros2 and (job.bin or job.tools):
         # A project that pytest-ldos is no part of lacks the ROS packages that it brings.
-        ours = _output(programs / "ldos", "ros-packages", environment=environment)
-        if ours is None:
+        if (ours := _output(programs / "ldos", "ros-packages", environment=environment)) is None:
             raise _CannotMeasure("the packages of pytest-ldos cannot be built")
         if ours:
             environment = _sourced(Path(ours), environment)

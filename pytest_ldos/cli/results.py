@@ -100,8 +100,7 @@ def compare(
     """
     chosen = choose_format(kind, output)
     bases, heads = ({trials.scenario: trials for trials in load_run(each)} for each in (base, head))
-    common = [name for name in heads if name in bases]
-    if not common:
+    if not (common := [name for name in heads if name in bases]):
         raise ConfigurationError(
             f"{base} and {head} have no scenario in common",
             remedy=f"the first has {', '.join(bases)}, the second {', '.join(heads)}",
@@ -167,16 +166,13 @@ ResultArguments = Annotated[
     list[Path],
     typer.Argument(metavar="RESULT…", help="Reports in JSON, as --ldos-report RESULT.json writes them; one a machine."),
 ]
-PageUrls = Annotated[list[str] | None, _urls("--page-url", "Where the report's page can be downloaded.")]
-TraceUrls = Annotated[list[str] | None, _urls("--trace-url", "Where traces for Perfetto can be downloaded.")]
-RunUrls = Annotated[list[str] | None, _urls("--run-url", "The page of the run that measured.")]
 
 
 def comment(
     results: ResultArguments,
-    page_url: PageUrls = None,
-    trace_url: TraceUrls = None,
-    run_url: RunUrls = None,
+    page_url: Annotated[list[str] | None, _urls("--page-url", "Where the report's page can be downloaded.")] = None,
+    trace_url: Annotated[list[str] | None, _urls("--trace-url", "Where traces for Perfetto can be downloaded.")] = None,
+    run_url: Annotated[list[str] | None, _urls("--run-url", "The page of the run that measured.")] = None,
     output: OutputOption = None,
 ) -> None:
     """Write results as one comment for a pull request.
@@ -243,8 +239,7 @@ Pinned = Annotated[bool, typer.Option("--pinned", help="The pinned release inste
 @baseline_app.command("list", cls=Command)
 def list_baselines() -> None:
     """List all baselines, of the repository and of this machine."""
-    stored = list(stores_here().all())
-    if not stored:
+    if not (stored := list(stores_here().all())):
         say("no baselines yet; the first run of a scenario records one: pytest -m baseline")
         return
     emit_fitted(render_baselines, stored)

@@ -53,8 +53,7 @@ def find_trials(name: str) -> list[Path]:
     path = Path(name)
     if name == LATEST:
         folder = sources_here().folder("output") / RUNS
-        runs = sorted({file.parents[1] for file in folder.glob(f"*/*/{TRIALS_FILE}")})
-        if not runs:
+        if not (runs := sorted({file.parents[1] for file in folder.glob(f"*/*/{TRIALS_FILE}")})):
             raise ConfigurationError(f"there are no runs in {folder}", remedy="make one: pytest -m baseline")
         path = runs[-1]
     if path.is_file():
@@ -85,8 +84,7 @@ def parse_share(text: str, *, what: str) -> float:
 
 def parse_duration_s(text: str, *, what: str) -> float:
     """``90s``, ``10min`` or ``1.5h``; a number alone is seconds."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*", text)
-    if match is None:
+    if (match := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*", text)) is None:
         raise ConfigurationError(f"{what} is {text!r}", remedy="write it as 90s, 10min or 1h")
     return float(match[1]) * {"s": 1.0, "min": 60.0, "h": 3600.0}[match[2] or "s"]
 
@@ -179,11 +177,7 @@ def emit_text(text: Rendered, output: Path | None) -> None:
 
 
 def write_text(text: str, output: Path, *, what: str = "report", err: bool = False) -> None:
-    """Writes a file, and prints where it is.
-
-    Raises:
-        NotWritten, ConfigurationError: it cannot be written.
-    """
+    """Writes a file, and prints where it is; for errors see `require_writable_file`."""
     require_writable_file(output)
     write_atomically(output, text)
     say(f"{what}: {output}", err=err)

@@ -224,7 +224,6 @@ def measure(
     raise typer.Exit(main([*filter(None, [part])]))
 
 
-_SCHEMA: Final = 1
 _TONES: Final = {Status.OK: Tone.GOOD, Status.WARNING: Tone.DOUBT, Status.ERROR: Tone.BAD}
 _COLUMNS: Final = (*words("status", "check"), *names("finding"))
 
@@ -258,15 +257,13 @@ def _summary(findings: Sequence[Finding]) -> Iterator[Text]:
 def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> Rendered:
     """The diagnosis as one JSON object; ``fix`` is what ``--fix`` would do, or null."""
     document = {
-        "schema": _SCHEMA,
+        "schema": 1,
         "stack": stack,
         "status": worst(findings).value,
         "findings": [
             {
-                "name": finding.name,
+                **vars(finding),
                 "status": finding.status.value,
-                "text": finding.text,
-                "remedy": finding.remedy,
                 "fix": finding.fix
                 and {"description": finding.fix.description, "reversible": finding.fix.is_reversible},
             }

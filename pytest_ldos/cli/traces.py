@@ -307,7 +307,6 @@ def diff(
 def _parts(place: Path) -> list[profiles.FoldedStacks]:
     if not place.is_dir():
         return [profiles.read_folded(place)]
-    files = sorted(place.glob(f"*{_FOLDED}"))
-    if not files:
+    if not (files := sorted(place.glob(f"*{_FOLDED}"))):
         raise ConfigurationError(f"{place} holds no profiles", remedy=f"name a folder with {_FOLDED} files")
     return [profiles.read_folded(file) for file in files]

@@ -24,7 +24,6 @@ _NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 _LTTNG: Final = ("lttng", "--no-sessiond")
 _OURS: Final = re.compile(r"ldos-(\d+)-\d+")
 _FOLDERS: Final = "ldos-lttng-*"
-_HOME: Final = "LTTNG_HOME"
 
 
 def _destroy(names: Sequence[str], machine: Machine, _: ChangeLog) -> None:
@@ -61,8 +60,7 @@ def list_sessions(machine: Machine) -> Sequence[str]:
 
 
 def check_daemon_folders(machine: Machine) -> Finding:
-    stale = find_daemon_folders(machine)
-    if not stale:
+    if not (stale := find_daemon_folders(machine)):
         return ok("recorders' folders", "none left behind")
     places = ", ".join(str(folder) for folder in dict.fromkeys(path.parent for path in stale))
     text = f"{len(stale)} in {places} whose session daemon is gone"
@@ -71,7 +69,7 @@ def check_daemon_folders(machine: Machine) -> Finding:
 
 
 def find_daemon_folders(machine: Machine) -> Sequence[Path]:
-    used = {process.environment.get(_HOME) for process in machine.processes()}
+    used = {process.environment.get("LTTNG_HOME") for process in machine.processes()}
     folders = dict.fromkeys((machine.temporary, *map(machine.path, SHORT_FOLDERS)))
     found = [path for folder in folders for path in sorted(folder.glob(_FOLDERS))]
     unused = [path for path in found if str(path) not in used and path.is_dir() and not path.is_symlink()]
@@ -117,7 +115,6 @@ def _ends(descriptor: int, number: signal.Signals, patience_s: float) -> bool:
     return bool(poll.poll(patience_s * 1000))
 
 
-_TITLE: Final = "stray processes"
 _MEASUREMENTS: Final = "measurements"
 _COMMAND_WIDTH: Final = 60
 
@@ -165,7 +162,7 @@ def check_strays(machine: Machine) -> Iterator[Finding]:
     """Checks for stray processes; one finding per process, so that each is decided separately."""
     strays = find_strays(machine)
     if not strays:
-        yield ok(_TITLE, "none of ROS 2, Gazebo or a load")
+        yield ok("stray processes", "none of ROS 2, Gazebo or a load")
     for process, role in strays:
         orphan = ", left behind by its parent" if process.parent == 1 else ""
         text = f"{role} {process.pid}{orphan}: {_short_command(process)}"
@@ -201,7 +198,6 @@ def role_of(process: ProcessFacts) -> str:
 
 
 def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
-    """Pids of a process and its ancestors."""
     parents = {process.pid: process.parent for process in processes}
     found: set[int] = set()
     while pid and pid not in found:
@@ -211,7 +207,6 @@ def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
 
 
 def _descendants(processes: Sequence[ProcessFacts], pids: Collection[int]) -> set[int]:
-    """Pids of processes and all their descendants."""
     found = set(pids)
     size = -1
     while size != len(found):

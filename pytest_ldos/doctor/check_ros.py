@@ -170,8 +170,6 @@ ENOUGH_TO_RECEIVE: Final = 10_000_000
 SEND: Final = 12_582_912
 """Value of both limits in Fast DDS's manual, for large data rates."""
 
-_NET: Final = "proc/sys/net/core"
-
 
 def check_receive_buffer(machine: Machine) -> Finding:
     return _check(machine, "rmem_max", enough=ENOUGH_TO_RECEIVE, recommended=RECEIVE, source="ROS 2's DDS tuning guide")
@@ -182,7 +180,7 @@ def check_send_buffer(machine: Machine) -> Finding:
 
 
 def _check(machine: Machine, name: str, *, enough: int, recommended: int, source: str) -> Finding:
-    place, title = f"{_NET}/{name}", f"UDP {'receive' if name.startswith('r') else 'send'} buffer"
+    place, title = f"proc/sys/net/core/{name}", f"UDP {'receive' if name.startswith('r') else 'send'} buffer"
     value = machine.read(place)
     remedy = f"sudo sysctl -w net.core.{name}={recommended}"
     if not value.isdigit():
@@ -217,8 +215,7 @@ def check_shared_memory(machine: Machine, *, enough: int = ENOUGH_BYTES) -> Find
 
 
 def check_stale_segments(machine: Machine) -> Finding:
-    stale = find_stale_segments(machine)
-    if not stale:
+    if not (stale := find_stale_segments(machine)):
         return ok("Fast DDS leftovers", "none")
     size = sum(path.stat().st_size for path in stale if path.exists()) / 1e6
     text = f"{len(stale)} files of processes that are gone ({size:.1f} MB in {machine.path(_PLACE)})"

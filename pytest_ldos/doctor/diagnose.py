@@ -103,8 +103,7 @@ def check_realtime(machine: Machine) -> Finding:
 
 def _limit(machine: Machine) -> int:
     """Soft limit of this process, which its children inherit."""
-    found = _LIMIT.search(machine.read("proc/self/limits"))
-    if found is None:
+    if (found := _LIMIT.search(machine.read("proc/self/limits"))) is None:
         return 0
     return 99 if found.group(1) == "unlimited" else int(found.group(1))
 
@@ -167,8 +166,7 @@ _KERNEL_EVENTS: Final = "only for kernel events (who waited for a CPU)"
 
 
 def check_tools(machine: Machine) -> Finding:
-    done = machine.run(["lttng", "--version"])
-    if done is None:
+    if (done := machine.run(["lttng", "--version"])) is None:
         return error("LTTng tools", "not installed: nothing can be recorded", "sudo apt-get install lttng-tools")
     found = _VERSION.search(done.stdout)
     version = found.group() if found else "of an unknown version"
@@ -238,8 +236,7 @@ def check_embedded(machine: Machine) -> Finding:
 
 
 def check_stress_ng(machine: Machine) -> Finding:
-    done = machine.run(["stress-ng", "--version"])
-    if done is None:
+    if (done := machine.run(["stress-ng", "--version"])) is None:
         return warning("stress-ng", "not installed: no load that it makes", "sudo apt-get install stress-ng")
     return ok("stress-ng", (done.stdout.strip().splitlines() or ["installed"])[0].removeprefix("stress-ng, "))
 

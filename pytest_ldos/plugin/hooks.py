@@ -59,7 +59,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if options.makes_tests(metafunc):
+    if options.measures(metafunc) or metafunc.definition.get_closest_marker(options.SWEEP_MARK) is not None:
         metafunc.config.stash[Standby.KEY].session_for(metafunc.definition.path).make_tests(metafunc)
 
 
@@ -74,8 +74,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    session = awake_session(item.config)
-    if session is None:
+    if (session := awake_session(item.config)) is None:
         return (yield)
     session.ledger.describe(item)
     report = yield

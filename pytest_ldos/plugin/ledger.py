@@ -267,8 +267,7 @@ class Ledger:
 
     def describe(self, item: pytest.Item) -> None:
         """Adds the verdicts so far to a test's properties, each once."""
-        sections = self._sections.get(item.nodeid)
-        if not sections:
+        if not (sections := self._sections.get(item.nodeid)):
             return
         from pytest_ldos.show.report.compose import compose
         from pytest_ldos.show.report.workflow_commands import junit_properties

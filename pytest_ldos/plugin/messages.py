@@ -30,7 +30,6 @@ def end_session(reason: str, *, status: int | None = None) -> NoReturn:
 
 
 def usage_error(message: str) -> pytest.UsageError:
-    """An error in the options or settings."""
     return pytest.UsageError(safe_lines(message))
 
 

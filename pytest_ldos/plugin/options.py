@@ -179,10 +179,6 @@ def marks_of(node: pytest.Item) -> Iterator[pytest.Mark]:
     yield from node.iter_markers()
 
 
-def makes_tests(metafunc: pytest.Metafunc) -> bool:
-    return measures(metafunc) or metafunc.definition.get_closest_marker(SWEEP_MARK) is not None
-
-
 def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
     """All marks with their descriptions; those of the scenarios are given by name."""
     measures_as = "the fixture ldos_study measures as 'ldos {}' does"

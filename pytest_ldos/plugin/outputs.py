@@ -204,8 +204,7 @@ def _write_report(document: Document, file: Path) -> str:
 
 
 def _append_job_summary(document: Document) -> str:
-    file = os.environ.get(_JOB_SUMMARY, "")
-    if not file:
+    if not (file := os.environ.get(_JOB_SUMMARY, "")):
         return f"no job summary: {_JOB_SUMMARY} is not set (this is not a job of a GitHub workflow)"
     from pytest_ldos.show.report import markdown
 

@@ -308,9 +308,8 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
 
     spec = settings.sources.stack_spec()
     is_to_be_built = _is_to_be_built(settings, spec)
-    is_dry = settings.config.option.collectonly
     refusals: dict[str, None] = {}
-    for item in scenarios if not is_dry else ():
+    for item in scenarios if not settings.config.option.collectonly else ():
         try:
             if cell_of(item) is None:
                 scenario = dataclasses.replace(settings.scenario_of(item), stack=spec)

@@ -63,8 +63,7 @@ def scenario_arguments(node: pytest.Item, names: Collection[str]) -> tuple[str, 
     Arguments missing from the closest mark come from the next one for the same scenario: a parameter set may have a
     name, and its function everything else. The mark ``ldos_scenarios`` gives a name that includes the scenario's.
     """
-    mark = scenario_mark(node, names)
-    if mark is None:
+    if (mark := scenario_mark(node, names)) is None:
         raise ConfigurationError(
             f"{node.nodeid} measures a stack but has no scenario", remedy=f"mark it with one of: {', '.join(names)}"
         )
@@ -166,8 +165,7 @@ def cells_of(marks: Sequence[pytest.Mark], base: ScenarioSpec) -> list[SweepCell
 
 def in_cell(item: pytest.Item, spec: ScenarioSpec) -> ScenarioSpec:
     """The scenario of a test with the values of its cell, if it has one."""
-    cell = cell_of(item)
-    if cell is None:
+    if (cell := cell_of(item)) is None:
         return spec
     from pytest_ldos.campaign.cells import at_cell
 

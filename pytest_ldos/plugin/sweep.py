@@ -45,10 +45,8 @@ class Sweeps:
 
     def make_cells(self, metafunc: pytest.Metafunc) -> None:
         """Makes one test for each cell; a test of several scenarios is swept over settings that they share."""
-        marks = list(metafunc.definition.iter_markers(options.SWEEP_MARK))[::-1]
-        if not marks:
+        if not (marks := list(metafunc.definition.iter_markers(options.SWEEP_MARK))[::-1]):
             return
-
         nodeid = metafunc.definition.nodeid
         if options.MEASURING_FIXTURE not in metafunc.fixturenames:
             raise collect_error(f"{nodeid} is swept but measures no stack\n  → let it use panda_stack or ldos_stack")
@@ -82,8 +80,7 @@ class Sweeps:
         cell = cell_of(item)
         if cell is None or not self._settings.value("resume"):
             return
-        found = self.results.outcome(item, cell)
-        if found is None:
+        if (found := self.results.outcome(item, cell)) is None:
             return
         item.stash[self._WAS_DONE] = True
         if found.message:

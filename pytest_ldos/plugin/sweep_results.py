@@ -69,11 +69,10 @@ class SweepResults:
     @cached_property
     def _version(self) -> Mapping[str, str]:
         settings, root = self._settings, self._settings.root
-        version = version_here(root, settings.sources.stack_spec(), baselines=root / settings.value("baselines"))
         head = find_revision(settings.value("head"), root) if settings.value("head") else None
         watch = settings.watch_spec
         return {
-            **version,
+            **version_here(root, settings.sources.stack_spec(), baselines=root / settings.value("baselines")),
             **({"head": head.commit} if head else {}),
             **({"watched": repr(watch)} if watch.is_asked else {}),
         }

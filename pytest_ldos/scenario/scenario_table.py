@@ -218,8 +218,7 @@ def parse_loads(tables: Any, where: str) -> Mapping[str, LoadSpec]:
 def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, ScenarioTable]:
     """Finds a scenario or a combination of scenarios; returns it with the name shared by all its spellings.
 
-    Raises:
-        ConfigurationError: a part is unknown or named twice, or two parts contradict each other.
+    Raises `ConfigurationError` if a part is unknown or named twice, or two parts contradict each other.
     """
     parts = name.split(PLUS)
     single = [each for each in known if PLUS not in each]
