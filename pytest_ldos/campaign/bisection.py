@@ -168,25 +168,17 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Batch:
-    """Result of one start at a level.
-
-    Attributes:
-        trials: number of trials that count; 0 if the start is excluded.
-        sound: number of trials that count for it; ``None`` if all its other trials do.
-        achieved: level that the load reached, if that was less than requested and is known.
-        succeeded: number of successful trials, whether they count or not.
-        unvalued: number of successful trials without a value of the criterion's metric, which do not count.
-    """
+    """Result of one start at a level."""
 
     level: float
-    trials: int = 0
+    trials: int = 0  # number of trials that count; 0 if the start is excluded
     broken: int = 0
-    sound: int | None = None
+    sound: int | None = None  # number of trials that count for it; ``None`` if all its other trials do
     exclusion: Exclusion | None = None
     reason: str = ""
-    achieved: float | None = None
-    succeeded: int = 0
-    unvalued: int = 0
+    achieved: float | None = None  # level that the load reached, if that was less than requested and is known
+    succeeded: int = 0  # number of successful trials, whether they count or not
+    unvalued: int = 0  # number of successful trials without a value of the criterion's metric, which do not count
 
 
 @dataclass

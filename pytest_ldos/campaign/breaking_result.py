@@ -190,31 +190,22 @@ class LevelSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakingResult:
-    """Result of a search.
-
-    Attributes:
-        holds, breaks: levels between which the threshold lies, as far as they were shown.
-        ceiling: the calmest level that could not be measured, if nothing was shown to break.
-        reached: level that the load reached there, if known.
-        levels: from the calm end on.
-        curve: probability of breaking over the place of a level (0 the calm end, 1 the harsh one).
-        stopped: reason of an early end or of an interval wider than requested; empty otherwise.
-    """
+    """Result of a search."""
 
     plan: BreakingPlan
     finding: Finding
-    holds: float | None
+    holds: float | None  # `holds` and `breaks`: levels between which the threshold lies, as far as they were shown
     breaks: float | None
     estimate: float | None
     estimate_by: EstimateBy | None
-    ceiling: LevelSummary | None
-    reached: float | None
-    levels: tuple[LevelSummary, ...]
-    curve: LogisticCurve | None
+    ceiling: LevelSummary | None  # the calmest level that could not be measured, if nothing was shown to break
+    reached: float | None  # level that the load reached there, if known
+    levels: tuple[LevelSummary, ...]  # from the calm end on
+    curve: LogisticCurve | None  # probability of breaking over the place of a level (0 the calm end, 1 the harsh one)
     trials: int
     starts: int
     limit: str
-    stopped: str
+    stopped: str  # reason of an early end or of an interval wider than requested; empty otherwise
     is_finished: bool
     notes: tuple[str, ...]
     cause: Cause | None

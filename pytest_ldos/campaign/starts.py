@@ -255,15 +255,10 @@ def _content_of(file: Path) -> bytes:
 
 @dataclass(frozen=True)
 class StoredTrials(Generic[_K]):
-    """Trials by level or side, from which a search with equal settings resumes.
+    """Trials by level or side, from which a search with equal settings resumes."""
 
-    Attributes:
-        asked: the requested scenario, as JSON values.
-        version: identity of version and machine; see `version_here`.
-    """
-
-    asked: Any
-    version: Mapping[str, str]
+    asked: Any  # the requested scenario, as JSON values
+    version: Mapping[str, str]  # identity of version and machine; see `version_here`
     sets: Mapping[_K, TrialSet]
 
 

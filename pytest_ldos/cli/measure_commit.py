@@ -84,25 +84,18 @@ def fail(text: str) -> NoReturn:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Settings of a measurement, checked.
-
-    Attributes:
-        base: a full name; empty for the stored baseline.
-        is_recorded: True to record the commit as the baseline.
-        tools: root of the checkout of pytest-ldos; ``None`` if it is the project itself.
-        bin: folder of python and ldos; ``None`` to make environments.
-    """
+    """Settings of a measurement, checked."""
 
     commit: str
-    base: str
+    base: str  # a full name; empty for the stored baseline
     scenarios: tuple[str, ...]
     stacks: tuple[str, ...]
     trials: int
     max_trials: int
     minutes: int | None
-    is_recorded: bool
-    tools: Path | None
-    bin: Path | None
+    is_recorded: bool  # True to record the commit as the baseline
+    tools: Path | None  # root of the checkout of pytest-ldos; ``None`` if it is the project itself
+    bin: Path | None  # folder of python and ldos; ``None`` to make environments
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> Job:

@@ -336,19 +336,13 @@ def _values(trials: Sequence[Mapping[str, int] | Mapping[str, float]], name: str
 
 @dataclass(frozen=True)
 class PartChange:
-    """Change of the part of one process.
-
-    Attributes:
-        change: Hodges–Lehmann estimate of head minus base, in the metric's unit.
-        low, high: its interval; infinite with too few trials.
-        share: share of the sum of all changes; negative for a change in the opposite direction.
-    """
+    """Change of the part of one process."""
 
     process: str
-    change: float
-    low: float
+    change: float  # Hodges–Lehmann estimate of head minus base, in the metric's unit
+    low: float  # `low` and `high`: its interval; infinite with too few trials
     high: float
-    share: float
+    share: float  # share of the sum of all changes; negative for a change in the opposite direction
 
     @property
     def is_certain(self) -> bool:

@@ -83,15 +83,10 @@ _RESOLUTION: Final = 0.1
 
 @dataclass(frozen=True)
 class Between:
-    """Variances of a metric's logarithm between equal versions.
+    """Variances of a metric's logarithm between equal versions."""
 
-    Attributes:
-        starts: between starts of one run, beyond what the variation of their trials explains.
-        runs: between runs at different times, with what their starts contribute.
-    """
-
-    starts: Variance = UNKNOWN
-    runs: Variance = UNKNOWN
+    starts: Variance = UNKNOWN  # between starts of one run, beyond what the variation of their trials explains
+    runs: Variance = UNKNOWN  # between runs at different times, with what their starts contribute
     trials: Variance = UNKNOWN
 
     def scaled(self, factor: float) -> Between:
@@ -218,15 +213,10 @@ _EMBEDDED: Final = "embedded"
 
 @dataclass(frozen=True, kw_only=True)
 class KnownRuns:
-    """Variation between runs of unchanged stacks on this machine.
+    """Variation between runs of unchanged stacks on this machine."""
 
-    Attributes:
-        of_baseline: number of runs in the baseline.
-        observed: number of runs of stacks that ran more than once, made on so many `days`.
-    """
-
-    of_baseline: int = 1
-    observed: int = 0
+    of_baseline: int = 1  # number of runs in the baseline
+    observed: int = 0  # number of runs of stacks that ran more than once, made on so many `days`
     days: int = 0
     between: Mapping[str, Between] = field(default_factory=dict)
 

@@ -107,12 +107,7 @@ class Built(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """Inputs of a workspace's build, and the paths of its results.
-
-    Attributes:
-        lock: descriptor of the lock of its sources; -1 for none.
-        is_unchanged: checks that the sources still have these digests.
-    """
+    """Inputs of a workspace's build, and the paths of its results."""
 
     name: str
     workspace: Workspace
@@ -120,8 +115,8 @@ class Build:
     spec: BaseSpec
     underlay: Underlay
     store: Path
-    lock: int = -1
-    is_unchanged: Callable[[], bool] = lambda: True
+    lock: int = -1  # descriptor of the lock of its sources; -1 for none
+    is_unchanged: Callable[[], bool] = lambda: True  # checks that the sources still have these digests
 
     @cached_property
     def recipe(self) -> dict[str, Any]:

@@ -71,21 +71,15 @@ _REMEDY: Final = 'say how its environment is made: [tool.ldos.base] setup = ["â€
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """A revision's checkout, which is set up once.
-
-    Attributes:
-        made_from: everything that its content depends on, except the revision.
-        makes: file below the project's folder that a complete checkout must have; empty for none.
-        is_quick: True if its setup takes negligible time.
-    """
+    """A revision's checkout, which is set up once."""
 
     revision: Revision
     name: str
     store: Path
     announce: Announce
-    made_from: Mapping[str, object]
-    makes: str = ""
-    is_quick: bool = False
+    made_from: Mapping[str, object]  # everything that its content depends on, except the revision
+    makes: str = ""  # file below the project's folder that a complete checkout must have; empty for none
+    is_quick: bool = False  # True if its setup takes negligible time
 
     @cached_property
     def folder(self) -> Path:
@@ -229,18 +223,13 @@ def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, anno
 
 @dataclass(frozen=True, kw_only=True)
 class VersionFinder:
-    """Finds versions of a project, and builds those of a ROS 2 workspace over an underlay that is identified once.
-
-    Attributes:
-        folder: base folder of relative paths.
-        output: folder of results, which also holds builds and checkouts.
-    """
+    """Finds versions of a project, and builds those of a ROS 2 workspace over an underlay that is identified once."""
 
     stack: StackSpec
     spec: BaseSpec
     root: Path
-    folder: Path
-    output: Path
+    folder: Path  # base folder of relative paths
+    output: Path  # folder of results, which also holds builds and checkouts
     announce: Announce
 
     def find(self, role: Role, text: str) -> Version:

@@ -47,23 +47,15 @@ SHOWN: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """One of two interleaved versions.
-
-    Attributes:
-        name: display name, as in ``base main (0123456789ab)``.
-        commit: commit of the project under test; empty if unknown.
-        commit_unknown: git's reason why it is unknown.
-        project: the folder with its settings, if any.
-        packages: packages of its workspace, if that was built here.
-    """
+    """One of two interleaved versions."""
 
     role: Role
-    name: str
-    commit: str
+    name: str  # display name, as in ``base main (0123456789ab)``
+    commit: str  # commit of the project under test; empty if unknown
     installation: Installation
-    project: Path | None = None
-    packages: frozenset[str] | None = None
-    commit_unknown: str = ""
+    project: Path | None = None  # the folder with its settings, if any
+    packages: frozenset[str] | None = None  # packages of its workspace, if that was built here
+    commit_unknown: str = ""  # git's reason why it is unknown
 
     def is_same(self, other: Version) -> bool:
         """True if both are known to be the same version, as in an A/A comparison."""
@@ -75,19 +67,12 @@ class Version:
 
 @dataclass(frozen=True)
 class Revision:
-    """A revision of the project, without an environment.
+    """A revision of the project, without an environment."""
 
-    Attributes:
-        text: as given by the user.
-        commit: abbreviated.
-        checkout: the user's checkout, which contains the revision.
-        project: the project's folder in a checkout, relative to its top.
-    """
-
-    text: str
-    commit: str
-    checkout: Path
-    project: Path
+    text: str  # as given by the user
+    commit: str  # abbreviated
+    checkout: Path  # the user's checkout, which contains the revision
+    project: Path  # the project's folder in a checkout, relative to its top
 
     @property
     def name(self) -> str:

@@ -185,15 +185,10 @@ class OtherScenario:
 
 @dataclass(frozen=True)
 class LoadDifference:
-    """A setting of a load, or a whole load, that differs.
+    """A setting of a load, or a whole load, that differs."""
 
-    Attributes:
-        name: ``KIND``, or ``KIND.SETTING``.
-        here, there: the values; ``None`` on the side that does not have the load.
-    """
-
-    name: str
-    here: object | None
+    name: str  # ``KIND``, or ``KIND.SETTING``
+    here: object | None  # `here` and `there`: the values; ``None`` on the side that does not have the load
     there: object | None
 
 

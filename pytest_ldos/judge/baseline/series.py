@@ -43,14 +43,7 @@ COLUMNS: Final = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One set of trials.
-
-    Attributes:
-        count: number of trials with a value of the metric, including failed (censored) ones.
-        median: median of the measured values without adjustment; infinite if there are none.
-        location: Hodges–Lehmann estimate after covariates, on the series' scale; infinite if most trials failed.
-        half_width: half width of the location's interval from its trials alone; infinite if they are too few.
-    """
+    """One set of trials."""
 
     trials: str
     name: str
@@ -59,11 +52,11 @@ class Run:
     branch: str
     version: str
     verdict: str
-    count: int
+    count: int  # number of trials with a value of the metric, including failed (censored) ones
     failed: int
-    median: float
-    location: float
-    half_width: float
+    median: float  # median of the measured values without adjustment; infinite if there are none
+    location: float  # Hodges–Lehmann estimate after covariates, on the series' scale; infinite if most trials failed
+    half_width: float  # half width of the location's interval from its trials alone; infinite if they are too few
 
     @property
     def is_accepted(self) -> bool:
@@ -72,20 +65,15 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSeries:
-    """A metric over runs, in chronological order.
-
-    Attributes:
-        source: where the values were taken from; each source has its own series.
-        scale: relative effect of a difference of one between locations; 0 on logarithms.
-    """
+    """A metric over runs, in chronological order."""
 
     key: BaselineKey
     metric: str
     title: str
     unit: str
     better: Better
-    source: str
-    scale: float
+    source: str  # where the values were taken from; each source has its own series
+    scale: float  # relative effect of a difference of one between locations; 0 on logarithms
     runs: tuple[Run, ...]
 
     def effect(self, difference: float) -> float:

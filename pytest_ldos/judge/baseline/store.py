@@ -35,17 +35,11 @@ class StoredBaseline:
 
 @dataclass(frozen=True)
 class BaselineStores:
-    """The repository's store and the local one.
+    """The repository's store and the local one."""
 
-    Attributes:
-        repository: ``baselines/`` in the project, under version control.
-        local: ``.ldos/baselines/``.
-        repository_gates: True if runs are judged by the repository's baselines; False if these are shared.
-    """
-
-    repository: Path
-    local: Path
-    repository_gates: bool = True
+    repository: Path  # ``baselines/`` in the project, under version control
+    local: Path  # ``.ldos/baselines/``
+    repository_gates: bool = True  # True if runs are judged by the repository's baselines; False if these are shared
 
     @classmethod
     def of(cls, sources: Sources) -> BaselineStores:
@@ -201,16 +195,11 @@ class Found:
 
 @dataclass(frozen=True)
 class NotComparable:
-    """A baseline exists, but for another host class, under other loads, or of other planning problems.
-
-    Attributes:
-        is_ours: True if it is stored under this run's own key; it is then replaced only on request.
-        shown: trials whose numbers are shown all the same; ``None`` if there are none.
-    """
+    """A baseline exists, but for another host class, under other loads, or of other planning problems."""
 
     reason: keys.OtherHost | keys.OtherHostClasses | keys.OtherScenario | keys.OtherLoads | keys.OtherProblems
-    is_ours: bool = False
-    shown: Found | None = None
+    is_ours: bool = False  # True if it is stored under this run's own key; it is then replaced only on request
+    shown: Found | None = None  # trials whose numbers are shown all the same; ``None`` if there are none
 
 
 @dataclass(frozen=True)

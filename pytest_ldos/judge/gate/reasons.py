@@ -35,17 +35,12 @@ class LoadNotReached:
 
 @dataclass(frozen=True)
 class Untrusted:
-    """Too many values of a metric are invalid.
-
-    Attributes:
-        invalid, of: number of trials whose value is invalid, and of all trials.
-        first: reason why the first one is invalid.
-    """
+    """Too many values of a metric are invalid."""
 
     metric: str
-    invalid: int
+    invalid: int  # `invalid` and `of`: number of trials whose value is invalid, and of all trials
     of: int
-    first: str
+    first: str  # reason why the first one is invalid
 
 
 class NotFinished(_Why):
@@ -72,37 +67,25 @@ class ShortOfSuccessRate:
 
 @dataclass(frozen=True)
 class MissedDeadline:
-    """A causal path missed its deadline too often.
-
-    Attributes:
-        share: expected share of passages in time.
-        passages, in_time: of all trials.
-        keeping: number of trials that reached the share.
-    """
+    """A causal path missed its deadline too often."""
 
     path: str
     ms: float
-    share: float
-    passages: int
+    share: float  # expected share of passages in time
+    passages: int  # `passages` and `in_time`: of all trials
     in_time: int
-    keeping: int
+    keeping: int  # number of trials that reached the share
     trials: int
 
 
 @dataclass(frozen=True)
 class TrialsFailed:
-    """Trials that failed in the same way.
+    """Trials that failed in the same way."""
 
-    Attributes:
-        numbers: their numbers, from 1.
-        code: MoveIt's error code, if there was one.
-        goal: empty if all trials of the run have the same goal, or very many goals failed.
-    """
-
-    numbers: tuple[int, ...]
+    numbers: tuple[int, ...]  # their numbers, from 1
     outcome: str
-    code: int | None
-    goal: str
+    code: int | None  # MoveIt's error code, if there was one
+    goal: str  # empty if all trials of the run have the same goal, or very many goals failed
     message: str
 
 
@@ -134,14 +117,10 @@ class ShapeRegressed:
 
 @dataclass(frozen=True)
 class NotClear:
-    """The comparison of a metric is inconclusive.
-
-    Attributes:
-        usual: MDE according to this host's calibration; infinite if unknown.
-    """
+    """The comparison of a metric is inconclusive."""
 
     comparison: Comparison
-    usual: float = math.inf
+    usual: float = math.inf  # MDE according to this host's calibration; infinite if unknown
 
 
 @dataclass(frozen=True)
@@ -163,16 +142,12 @@ class NotJudged:
 
 @dataclass(frozen=True)
 class TooFewTrials:
-    """The samples of some metrics are too small for any change to be significant.
-
-    Attributes:
-        required: number of trials on both sides with which one can be significant; 0 if unknown.
-    """
+    """The samples of some metrics are too small for any change to be significant."""
 
     metrics: tuple[str, ...]
     head_count: int
     base_count: int
-    required: int
+    required: int  # number of trials on both sides with which one can be significant; 0 if unknown
 
 
 class Unusable(StrEnum):
@@ -195,16 +170,12 @@ class TooFewComparable:
 
 @dataclass(frozen=True)
 class TooFewInBaseline:
-    """The baseline's samples of some metrics are so small that more trials of head cannot help.
-
-    Attributes:
-        required: number of trials with which the baseline must be recorded again.
-    """
+    """The baseline's samples of some metrics are so small that more trials of head cannot help."""
 
     metrics: tuple[str, ...]
     head_count: int
     base_count: int
-    required: int
+    required: int  # number of trials with which the baseline must be recorded again
 
 
 @dataclass(frozen=True)
@@ -326,13 +297,9 @@ class TheMachine:
 
 @dataclass(frozen=True)
 class NotTheCode:
-    """The interleaved comparison found no regression, but the run is worse than its stored baseline.
+    """The interleaved comparison found no regression, but the run is worse than its stored baseline."""
 
-    Attributes:
-        differences: other possible causes: name, value of the baseline and of the run.
-    """
-
-    differences: tuple[tuple[str, str, str], ...]
+    differences: tuple[tuple[str, str, str], ...]  # other possible causes: name, value of the baseline and of the run
 
 
 @dataclass(frozen=True)

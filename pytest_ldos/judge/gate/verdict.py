@@ -96,18 +96,13 @@ class Tail:
 
 @dataclass(frozen=True)
 class LateRise:
-    """A change for the worse within head's run.
-
-    Attributes:
-        from_trial: number of the first trial after the change, from 1.
-        ratio: head over base from that trial on, divided by head over base before.
-    """
+    """A change for the worse within head's run."""
 
     name: ClassVar[str] = "late_rise"
     weight: ClassVar[float] = 0.05
 
-    from_trial: int
-    ratio: float
+    from_trial: int  # number of the first trial after the change, from 1
+    ratio: float  # head over base from that trial on, divided by head over base before
 
 
 Aspect = Spread | Tail | LateRise
