@@ -33,16 +33,11 @@ _NEEDED = ("launch", "lark", "yaml", "osrf_pycommon", "packaging")
 
 def launch_available() -> Availability:
     """Checks that this interpreter can import `launch`, without importing it."""
-    if all(_is_here(name) for name in _NEEDED):
+    specs = (importlib.util.find_spec(name) for name in _NEEDED)
+    if all(spec is not None and spec.origin is not None for spec in specs):  # a folder of that name has no origin
         return Availability(True)
     ros = ros_python_available()
     return find_modules(_NEEDED, extra="ros2") if ros.ok else ros
-
-
-def _is_here(name: str) -> bool:
-    """True if it is a module, not a folder of the project with that name."""
-    spec = importlib.util.find_spec(name)
-    return spec is not None and spec.origin is not None
 
 
 def entities_of(what: Any, arguments: Mapping[str, str] | None = None) -> list[Any]:

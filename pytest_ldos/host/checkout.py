@@ -152,8 +152,7 @@ class FileDigests:
             if entry.is_file():
                 found = entry.stat()
                 described += f"{'x' if found.st_mode & 0o100 else '-'} {self._of_file(entry.path, found)}"
-            name = os.path.relpath(entry.path, folder)
-            total.update(f"{name}\0{described}\0".encode("utf-8", "surrogateescape"))
+            total.update(f"{os.path.relpath(entry.path, folder)}\0{described}\0".encode("utf-8", "surrogateescape"))
         return total.hexdigest()
 
     def save(self) -> None:

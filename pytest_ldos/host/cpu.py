@@ -124,8 +124,7 @@ def with_descendants(pids: Iterable[int]) -> list[int]:
     found: dict[int, None] = {}
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
-            process = psutil.Process(pid)
-            found.update(dict.fromkeys([pid, *(child.pid for child in process.children(recursive=True))]))
+            found.update(dict.fromkeys([pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]))
     return list(found)
 
 

@@ -54,8 +54,7 @@ class Fingerprint:
 
 
 def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
-    cpus = read_setting(Path("/proc/cpuinfo"))
-    model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", cpus, re.MULTILINE)
+    model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read_setting(Path("/proc/cpuinfo")), re.MULTILINE)
     return Fingerprint(
         cpu_model=model.group(1).strip() if model else platform.machine(),
         cores=os.cpu_count() or 1,

@@ -104,8 +104,7 @@ def _listen() -> socket.socket:
         answer = _attributes(_ask(opened, _CONTROLLER, _GET_FAMILY, _FAMILY_NAME, b"TASKSTATS\0"))
         (family,) = struct.unpack("=H", dict(answer).get(_FAMILY_ID, b""))
         opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
-        cpus = f"0-{(os.cpu_count() or 1) - 1}\0".encode("ascii")
-        _ask(opened, family, _GET, _LISTEN_TO_CPUS, cpus)
+        _ask(opened, family, _GET, _LISTEN_TO_CPUS, f"0-{(os.cpu_count() or 1) - 1}\0".encode("ascii"))
         opened.setblocking(False)
     except BaseException:
         opened.close()

@@ -96,8 +96,7 @@ class Layer:
         prefix, of_recorder = recorded
         group = ProcessGroup(log_directory=folder, prefix=prefix, environment={**of_recorder, **environment})
         resources.callback(group.stop)
-        command = self.command(module, program, settings)
-        return AnsweringChild(group.start(f"{self.kind}-{name}", command, talk=True))
+        return AnsweringChild(group.start(f"{self.kind}-{name}", self.command(module, program, settings), talk=True))
 
     def command(self, module: str, program: str, settings: Mapping[str, str | int | float]) -> Sequence[str]:
         if self.kind is Kind.EMBEDDED:

@@ -152,8 +152,7 @@ class _OfMessages(EventPattern):
 
     def hidden(self, seen: Evidence) -> list[str]:
         ends = self._ends(seen)
-        own = ends if self.node is None else ends.filter(pl.col("node_name") == self.node)
-        return seen.hidden(self.ENDS[0], own)
+        return seen.hidden(self.ENDS[0], ends if self.node is None else ends.filter(pl.col("node_name") == self.node))
 
     def instead(self, seen: Evidence) -> Iterable[str]:
         yield from self._per_node(seen)
@@ -326,8 +325,7 @@ class CallbackRan(EventPattern):
     def instead(self, seen: Evidence) -> Iterable[str]:
         if self.hidden(seen):
             return
-        runs = seen.model.callback_runs.group_by("callback").agg(pl.len())
-        counts = dict(runs.iter_rows())
+        counts = dict(seen.model.callback_runs.group_by("callback").agg(pl.len()).iter_rows())
         meant = self._callbacks(seen)["callback"].to_list()
         for callback in meant[:_MOST_SHOWN]:
             count = counts.get(callback, 0)
@@ -403,8 +401,7 @@ class RawEvent(EventPattern):
         chosen = np.ones(len(table), dtype=np.bool_)
         for name, value in self.fields.items():
             chosen &= _equal(table.columns[name], value)
-        frame = table.frame().filter(pl.Series(chosen))
-        return frame.rename({"timestamp_ns": "time_ns"})
+        return table.frame().filter(pl.Series(chosen)).rename({"timestamp_ns": "time_ns"})
 
     def instead(self, seen: Evidence) -> Iterable[str]:
         table = self._table(seen)
@@ -423,8 +420,7 @@ class RawEvent(EventPattern):
             raise ConfigurationError("a model holds no raw events", remedy="give the assertion the trace instead")
         events = seen.trace.events
         if self.name not in events:
-            known = sorted(events)
-            near = suggested(self.name, known)
+            near = suggested(self.name, sorted(events))
             seen.fail(f"expected {self.describe(many=True)}, but the trace has no event of this name", (near,))
         table = events[self.name]
         for name in self.fields:

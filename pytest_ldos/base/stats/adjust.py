@@ -128,8 +128,7 @@ def klotz_scores(centered: Samples) -> Samples:
     Reference: J. Klotz, "Nonparametric tests for scale", Annals of Mathematical Statistics 33, 1962.
     """
     distances = np.abs(np.concatenate(centered))
-    scores = ndtri(0.5 + mean_ranks(distances) / (2 * (distances.size + 1))) ** 2
-    return _split(scores, centered)
+    return _split(ndtri(0.5 + mean_ranks(distances) / (2 * (distances.size + 1))) ** 2, centered)
 
 
 def tail_threshold(centered: Samples) -> float:

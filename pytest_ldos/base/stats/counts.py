@@ -87,8 +87,7 @@ def failures_rose(
     now = looks[-1]
     if head_failures == 0 or now.base == 0:
         return False
-    p_value = _fisher_p(now.head, now.base)[head_failures, base_failures]
-    return bool(p_value <= _critical_p(looks, fractions, alpha))
+    return bool(_fisher_p(now.head, now.base)[head_failures, base_failures] <= _critical_p(looks, fractions, alpha))
 
 
 @lru_cache(maxsize=64)

@@ -65,8 +65,7 @@ def rank_sum_p(head: Sample, base: Sample) -> float:
     differences = _differences(head, base)
     statistic = float(np.count_nonzero(differences > 0) + 0.5 * np.count_nonzero(differences == 0))
     distribution = mann_whitney(len(head), len(base))
-    at_least = int(np.floor(statistic))
-    return float(distribution[at_least:].sum())
+    return float(distribution[int(np.floor(statistic)) :].sum())
 
 
 def _interval(differences: Sample, left_out: int) -> tuple[float, float]:
@@ -304,8 +303,7 @@ def seeded_intervals(length: int) -> list[tuple[int, int]]:
     intervals = [(0, length)]
     width = length / 2
     while width >= _SHORTEST_INTERVAL:
-        count = math.ceil((length - width) / (width / 2)) + 1
-        starts = np.linspace(0, length - width, count)
+        starts = np.linspace(0, length - width, math.ceil((length - width) / (width / 2)) + 1)
         intervals += [(round(start), min(length, round(start) + round(width))) for start in starts]
         width /= 2
     return intervals

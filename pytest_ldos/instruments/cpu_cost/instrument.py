@@ -122,8 +122,7 @@ class Climb:
 
 def tables_of(climbs: Sequence[Climb]) -> Iterator[study.Table]:
     for climb in climbs:
-        cost = partial(_cost_cells, quantity=CPU.name, seed=SEED_RATIO)
-        yield _table(climb, "ladder", _COST, _COLUMNS, cost)
+        yield _table(climb, "ladder", _COST, _COLUMNS, partial(_cost_cells, quantity=CPU.name, seed=SEED_RATIO))
         yield _table(climb, "ladder_switches", "context switches of a message", _SWITCH_COLUMNS, _switch_cells)
         if any(climb.values(rung, CYCLES.name) for rung in climb.rounds):
             cycles = partial(_cost_cells, quantity=CYCLES.name, seed=SEED_CYCLES)

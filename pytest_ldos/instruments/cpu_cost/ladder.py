@@ -157,8 +157,7 @@ def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
     pid = child.child.pid
     before_ns = _cpu_ns(child.child)
     with _counted(Event.CPU_CYCLES, pid) as cycles, _counted(Event.CPU_MIGRATIONS, pid) as migrations:
-        answer = child.ask("exchange", limit_s=limit_s)
-        exchange = Exchange.of(answer, cycles=cycles(), migrations=migrations())
+        exchange = Exchange.of(child.ask("exchange", limit_s=limit_s), cycles=cycles(), migrations=migrations())
     seen_ns = _cpu_ns(child.child) - before_ns
     if exchange.cpu_ns > seen_ns + CLOCK_SLACK_NS:
         name, used, seen = child.child.name, exchange.cpu_ns / NS_PER_MS, seen_ns / NS_PER_MS

@@ -179,8 +179,7 @@ def measure_round(case: LatencyCase, site: Site, *, block: int) -> Exchange:
         commands_of = rclcpp_commands if case.program.rmw else cyclone_commands
         commands = commands_of(case, site, domain=domain, folder=Path(folder))
         try:
-            counts = run_pair(commands, Path(folder))
-            return to_exchange(case, block, counts, commands.samples)
+            return to_exchange(case, block, run_pair(commands, Path(folder)), commands.samples)
         except RoundFailed as failed:
             return Exchange(case=case, block=block, failure=str(failed))
 

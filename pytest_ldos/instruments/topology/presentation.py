@@ -24,8 +24,7 @@ def figures_of_study(analysis: Analysis) -> tuple[Figure, ...]:
     latency = []
     for metric, label in ((MEAN, "mean"), (P99, "p99")):
         values = ((place, each.values.get(metric.name)) for place, each in enumerate(analysis.rounds, start=1))
-        points = tuple(Point(place, value) for place, value in values if isinstance(value, float))
-        latency.append(Curve(label, points))
+        latency.append(Curve(label, tuple(Point(place, value) for place, value in values if isinstance(value, float))))
     return (
         Figure(
             name="latency",
@@ -96,8 +95,7 @@ def _resources(analysis: Analysis) -> Table:
 
 
 def _events(analysis: Analysis) -> Table:
-    shown = analysis.events[:MOST_EVENTS]
-    rows = ((each.time_ms, each.caller, int(each.code), each.description) for each in shown)
+    rows = ((each.time_ms, each.caller, int(each.code), each.description) for each in analysis.events[:MOST_EVENTS])
     return Table.of("time [ms], caller, code, description", rows, name="events", title="Events", is_detail=True)
 
 

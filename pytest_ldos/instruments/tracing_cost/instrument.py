@@ -215,8 +215,7 @@ def _against_rows(traced: Traced, cases: Sequence[SizeAndRate]) -> Iterator[tupl
 def figures_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterator[study.Figure]:
     for traced in layers:
         for mode in traced.modes[1:]:
-            pairs = pair_up(traced.starts, mode)
-            curves = tuple(_curves(pairs, cases))
+            curves = tuple(_curves(pair_up(traced.starts, mode), cases))
             if curves:
                 yield study.Figure(
                     name=f"overhead_{traced.layer.label.replace(' ', '_')}_{mode}",

@@ -181,8 +181,7 @@ def _counted(stream: ReportStream[Received] | ReportStream[Sent], *, until_ns: i
     first, last = stream.first, stream.last
     if first is None or last is None:
         return Counted()
-    end_ns = max(last.mono_ns, until_ns)
-    return Counted(last.messages - first.messages, (end_ns - first.mono_ns) / NS_PER_S)
+    return Counted(last.messages - first.messages, (max(last.mono_ns, until_ns) - first.mono_ns) / NS_PER_S)
 
 
 def _sent(publishers: Sequence[ReportStream[Sent]], counter: ReportStream[Received] | None) -> Counted:

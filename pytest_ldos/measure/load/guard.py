@@ -249,8 +249,7 @@ class RunningGuard(ReportedLoad[GuardSpec, GuardProof]):
             if child.exit_code is not None:
                 raise LoadFailed(child.describe_end(), remedy="look at what it says", details=child.last_lines())
             if not has_started:
-                words = child.last_lines()
-                raise LoadFailed(f"the guard did not start within {_START_TIMEOUT_S:.0f} s", details=words)
+                raise LoadFailed(f"the guard did not start within {_START_TIMEOUT_S:.0f} s", details=child.last_lines())
             if not hears:
                 raise LoadFailed(
                     f"the guard heard nothing on {self._watched.topic} within {_HEARING_TIMEOUT_S:.0f} s",

@@ -230,8 +230,7 @@ def _shortfall(spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemC
         median_ms = statistics.median(crossing.delays_ns) / NS_PER_MS
         if median_ms < REACHED_FRACTION * spec.delay_ms:
             return f"datagrams took {median_ms:.1f} ms, {spec.delay_ms:g} ms were asked for"
-    share = spec.loss_percent / 100
-    if shortfall_p(successes=crossing.lost, trials=crossing.sent, expected_rate=share) < _UNLIKELY:
+    if shortfall_p(successes=crossing.lost, trials=crossing.sent, expected_rate=spec.loss_percent / 100) < _UNLIKELY:
         return f"{crossing.lost} of {crossing.sent} probes were lost, {spec.loss_percent:g} % were asked for"
     return _rate_shortfall(spec, crossing)
 
@@ -252,8 +251,7 @@ def _rate_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
 
 def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) -> Availability:
     if resolve_kind(stack) is StackKind.ROS2:
-        environment = {**os.environ, "RMW_IMPLEMENTATION": stack.ros2.rmw or chosen_rmw()}
-        through_network = _goes_through_network(environment)
+        through_network = _goes_through_network({**os.environ, "RMW_IMPLEMENTATION": stack.ros2.rmw or chosen_rmw()})
         if not through_network.ok:
             return through_network
     return traffic_control_available()

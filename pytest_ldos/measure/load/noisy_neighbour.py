@@ -198,8 +198,7 @@ def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningN
 
 
 def _command(stack: StackSpec, logs: Path) -> list[str]:
-    settings = {"stack": asdict(stack), "log_directory": str(logs)}
-    return [sys.executable, "-m", _DRIVER, json.dumps(settings)]
+    return [sys.executable, "-m", _DRIVER, json.dumps({"stack": asdict(stack), "log_directory": str(logs)})]
 
 
 LOADS: Final = {NoisyNeighbourSpec.KIND: Load(run=run_neighbour, available=neighbour_available, proof=NeighbourProof)}

@@ -184,8 +184,7 @@ def run_guard(node: Node, parameters: Mapping[str, Any], executor: Executor) -> 
     except ConfigurationError as error:
         raise SystemExit(str(error)) from None
     guard = Guard(parameters, stamp_of=partial(read_stamp, place), setter_of=partial(RosSetter, node))
-    qos = _qos(GUARD_DEPTH, reliable=False)
-    take_all = _reader(node, find_type(kind, "msg"), parameters["topic"], qos)
+    take_all = _reader(node, find_type(kind, "msg"), parameters["topic"], _qos(GUARD_DEPTH, reliable=False))
     node.create_timer(parameters["window_ms"] * NS_PER_MS / NS_PER_S, guard.end_window)
     node.create_timer(parameters["report_period_s"], guard.report)
     ends_at = time.monotonic() + parameters["seconds"]

@@ -285,8 +285,7 @@ def built_in_of(stack: StackSpec) -> Catalogue:
     if EXECUTION not in latencies:
         loop = tuple(replace(metric, window=TrialContext.trial_window) for metric in loop)
     simulator = _SIMULATOR if stack.ros2.sim is Simulation.GZ else ()
-    found = (*latencies, *loop, *simulator)
-    return {metric.name: metric for metric in found}
+    return {metric.name: metric for metric in (*latencies, *loop, *simulator)}
 
 
 def catalogue_of(

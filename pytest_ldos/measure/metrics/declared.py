@@ -105,8 +105,7 @@ def _jitter(name: str, loops: Mapping[str, Moments]) -> Measurement | None:
     rates = loops.get(f"{name}{_STATISTICS}{_RATE}") or loops.get(f"{name}{_STATISTICS}{_OF_COMPONENTS[0]}/{_RATE}")
     if rates is None or rates.mean <= 0:
         return None
-    details = {"updates": rates.count, "rate_hz": rates.mean}
-    return Measurement(rates.sd / rates.mean**2 * 1e3, details, MANAGERS_RATES)
+    return Measurement(rates.sd / rates.mean**2 * 1e3, {"updates": rates.count, "rate_hz": rates.mean}, MANAGERS_RATES)
 
 
 _QUANTILES = {PathStatistic.P50: 0.5, PathStatistic.P99: 0.99}
@@ -166,8 +165,7 @@ def publications_of(
 
 def _rate(times: TimesNs, _: TimesNs, window: Window) -> float:
     """Publications per second, interpolated: the rate of a slow topic does not depend on the start of the trial."""
-    published = np.interp(window, times, np.arange(len(times)))
-    return float(np.ptp(published) / ((window[1] - window[0]) / NS_PER_S))
+    return float(np.ptp(np.interp(window, times, np.arange(len(times)))) / ((window[1] - window[0]) / NS_PER_S))
 
 
 def _largest_gap(_: TimesNs, within: TimesNs, window: Window) -> float:

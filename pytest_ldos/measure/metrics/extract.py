@@ -209,8 +209,7 @@ def find_trial(
     if model.trials or not {Phase.GOAL_SENT, Phase.RESULT} <= set(stamps_ns):
         return model.trials.get(goal_id)
     first_ns, last_ns = (stamps_ns[phase] + clock_offset_ns for phase in (Phase.GOAL_SENT, Phase.RESULT))
-    goals = find_unmarked(model, interfaces.action).values()
-    within = [goal for goal in goals if first_ns <= goal.begin_ns <= last_ns]
+    within = [goal for goal in find_unmarked(model, interfaces.action).values() if first_ns <= goal.begin_ns <= last_ns]
     return within[0] if len(within) == 1 else None
 
 

@@ -362,8 +362,7 @@ class TrialContext:
         Raises:
             ConfigurationError: the search found too many partial passages.
         """
-        found = self.trace_flow.find_path(path).table
-        return found.filter(pl.col("end_ns").is_between(*window))
+        return self.trace_flow.find_path(path).table.filter(pl.col("end_ns").is_between(*window))
 
     def not_seen(self, reason: str) -> Missing:
         """The reason why a metric has no value, with the events that the trace lacks."""

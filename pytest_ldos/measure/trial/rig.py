@@ -287,8 +287,7 @@ def nodes_so_far(rig: Rig) -> list[str]:
     """Full names of the stack's nodes, from the trace of its start; raises `TraceUnreadable`."""
     rig.recorder.pause()
     try:
-        trace = read_trace(rig.recorder.directory, events={Ros2.NODE_INIT})
-        model = build_execution(trace, pids=rig.stack.pids())
+        model = build_execution(read_trace(rig.recorder.directory, events={Ros2.NODE_INIT}), pids=rig.stack.pids())
     finally:
         rig.recorder.resume()
     return sorted(set(model.nodes["name"].drop_nulls()))

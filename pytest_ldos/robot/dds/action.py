@@ -167,8 +167,7 @@ _RUNNING: Final = frozenset({GoalStatus.ACCEPTED, GoalStatus.EXECUTING, GoalStat
 
 def to_uuid(goal_id: str) -> Message:
     """The ROS message for 32 hexadecimal characters."""
-    data = np.frombuffer(bytes.fromhex(goal_id), dtype=np.uint8)
-    return default("unique_identifier_msgs/msg/UUID", uuid=data)
+    return default("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(bytes.fromhex(goal_id), dtype=np.uint8))
 
 
 def from_uuid(message: Message) -> str:
@@ -348,8 +347,7 @@ class ActionClient:
         self._send_goal.call(answer, goal_id=to_uuid(goal_id), goal=goal)
 
     def cancel_goal(self, goal_id: str) -> None:
-        info = default("action_msgs/msg/GoalInfo", goal_id=to_uuid(goal_id))
-        self._cancel_goal.call(lambda _: None, goal_info=info)
+        self._cancel_goal.call(lambda _: None, goal_info=default("action_msgs/msg/GoalInfo", goal_id=to_uuid(goal_id)))
 
     def _feed_back(self, message: Message) -> None:
         if from_uuid(message.goal_id) == self._goal_id:

@@ -68,39 +68,31 @@ def claim_domain() -> Iterator[int]:
     candidates = list(range(FIRST_DOMAIN, LAST_DOMAIN + 1))
     random.SystemRandom().shuffle(candidates)
     for domain in candidates:
-        if _taken_port(domain) is None and (claim := _try_claim(domain)) is not None:
-            with claim:
+        if _taken_port(domain) is None:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+                try:
+                    claim.bind(f"\0ldos-dds-domain-{domain}")
+                except OSError:
+                    continue
                 yield domain
-            return
+                return
     raise Unavailable(
         f"all DDS domains from {FIRST_DOMAIN} to {LAST_DOMAIN} are in use on this machine: {_describe_taken()}",
         remedy="end the runs, ROS 2 processes or other programs that hold them (ss -lunp lists them)",
     )
 
 
-def _try_claim(domain: int) -> socket.socket | None:
-    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    try:
-        claim.bind(f"\0ldos-dds-domain-{domain}")
-    except OSError:
-        claim.close()
-        return None
-    return claim
-
-
 def _taken_port(domain: int) -> int | None:
     """The first needed port that another process holds; ``None`` if all are free."""
     first = ports_of(domain).start + _PARTICIPANT_PORT
-    return next((port for port in range(first, first + 2 * MOST_PARTICIPANTS + 2) if not _is_free(port)), None)
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError as error:
-            return error.errno != errno.EADDRINUSE
-    return True
+    for port in range(first, first + 2 * MOST_PARTICIPANTS + 2):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    return port
+    return None
 
 
 def _describe_taken() -> str:
@@ -131,8 +123,7 @@ def bound_to_loopback() -> Mapping[str, str]:
 def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """Environment variables for other middleware on a domain, which may announce any address of this machine."""
     ports = ports_of(domain)
-    preloaded = _preloaded(_library(), {**os.environ, **(environment or {})})
-    return {**preloaded, _PORTS: f"{ports.start}-{ports.stop - 1}"}
+    return {**_preloaded(_library(), {**os.environ, **(environment or {})}), _PORTS: f"{ports.start}-{ports.stop - 1}"}
 
 
 def _preloaded(library: Path, environment: Mapping[str, str]) -> Mapping[str, str]:

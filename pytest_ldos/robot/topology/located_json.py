@@ -52,8 +52,7 @@ def _locate(value: Any, tokens: Iterator[tuple[str, int]], file: str, key_line: 
         for key, member in value:
             _, line_of_key = next(tokens)
             if key in found:
-                problem = f"key '{key[:_SHOWN]}' stands there twice"
-                Place(file, line_of_key).refuse(problem, remedy="keep one of them")
+                Place(file, line_of_key).refuse(f"key '{key[:_SHOWN]}' stands there twice", remedy="keep one of them")
             found[key] = _locate(member, tokens, file, line_of_key)
         value = found
         next(tokens)

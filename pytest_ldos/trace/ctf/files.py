@@ -362,8 +362,7 @@ def _identity(path: Path) -> tuple[int, int]:
 def _refuse(error: OSError) -> NoReturn:
     is_closed = isinstance(error, PermissionError)
     remedy = "read it as the user who recorded it, or change its permissions" if is_closed else ""
-    reason = error.strerror or "cannot be listed"
-    raise TraceUnreadable(Path(error.filename), None, reason, remedy=remedy) from error
+    raise TraceUnreadable(Path(error.filename), None, error.strerror or "cannot be listed", remedy=remedy) from error
 
 
 @dataclass(frozen=True)

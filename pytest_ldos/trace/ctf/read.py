@@ -115,8 +115,7 @@ class EventTable:
         series = [pl.Series("timestamp_ns", self.timestamp_ns), pl.Series("cpu_id", self.cpu_id)]
         for column in self.columns.values():
             if column.dictionary is not None:
-                words = pl.Series(column.name, column.texts().tolist(), dtype=pl.String)
-                series.append(words.cast(pl.Categorical))
+                series.append(pl.Series(column.name, column.texts().tolist(), dtype=pl.String).cast(pl.Categorical))
             elif column.offsets is not None or column.valid is not None:
                 series.append(pl.Series(column.name, list(column)))
             else:
@@ -374,8 +373,7 @@ def open_in_windows(
         if borders_ns is None:
             borders_ns = _borders(spans, window_bytes) if window_ns is None else _regular(spans, window_ns)
         begins, ends = [_FIRST_NS, *borders_ns], [*(border - 1 for border in borders_ns), _LAST_NS]
-        windows = tuple(zip(begins, ends, strict=True))
-        yield WindowedTrace(windows, trace, files, sizes, on_corrupt == "skip", count)
+        yield WindowedTrace(tuple(zip(begins, ends, strict=True)), trace, files, sizes, on_corrupt == "skip", count)
 
 
 def content_bytes(directory: str | os.PathLike[str]) -> int:

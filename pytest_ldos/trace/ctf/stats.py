@@ -47,8 +47,7 @@ class TraceInfo:
         """``ust``, ``kernel``, …; ``""`` where unknown."""
         if "domain" in self.environment:
             return str(self.environment["domain"])
-        parts = self.directory.parts
-        return next((part for part in reversed(parts) if part in ("kernel", "ust")), "")
+        return next((part for part in reversed(self.directory.parts) if part in ("kernel", "ust")), "")
 
     @property
     def host(self) -> str:

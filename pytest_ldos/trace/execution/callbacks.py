@@ -61,8 +61,7 @@ def build_callbacks(observed: Observed, endpoints: Endpoints) -> Kind:
     for name, kind in zip(("subscription", "timer", "service"), kinds, strict=True):
         of_kind = np.asarray(kind.columns["node"], dtype=np.int32)
         node = np.where(node >= 0, node, pick(of_kind, np.where(owners[name] < len(of_kind), owners[name], -1), -1))
-    symbols = [demangle(symbol) for symbol in registers.texts("symbol")]
-    columns = {"symbol": symbols, "node": node, **owners}
+    columns = {"symbol": [demangle(symbol) for symbol in registers.texts("symbol")], "node": node, **owners}
     return Kind("callbacks", registers, "callback", registry_of(registers, "callback"), columns)
 
 
@@ -80,8 +79,7 @@ def subscriptions_by_object(observed: Observed, endpoints: Endpoints) -> tuple[R
 def _owners(registers: Events, added: Events, owner: IdArray) -> IdArray:
     """The owner announced nearest in time to each registration."""
     announced = registry_of(added, "callback")
-    found = announced.find_nearest(registers.process, registers.handles("callback"), registers.times_ns)
-    return pick(owner, found, -1)
+    return pick(owner, announced.find_nearest(registers.process, registers.handles("callback"), registers.times_ns), -1)
 
 
 def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> tuple[pl.DataFrame, IdArray]:
@@ -128,8 +126,7 @@ def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray, IdArray
         return parent.copy(), parent, parent.copy()
     timeline = observed.timeline(Ros2.CALLBACK_START)
     end = observed.timeline(Ros2.CALLBACK_END).next_for(timeline)
-    following = timeline.next_for(timeline, after=True)
-    until = pick(starts.times_ns, following, np.iinfo(np.int64).max)
+    until = pick(starts.times_ns, timeline.next_for(timeline, after=True), np.iinfo(np.int64).max)
     plain = (end >= 0) & (pick(ends.times_ns, end, NEVER) <= until)
     plain &= pick(ends.handles("callback"), end, 0) == starts.handles("callback")
     end = np.where(plain, end, -1).astype(np.int32)

@@ -107,8 +107,7 @@ def _of_rcl(observed: Observed, endpoints: Endpoints) -> Columns:
 def _of_rclcpp(observed: Observed, endpoints: Endpoints) -> Columns:
     """Publications, without their publishers, of processes with ``rclcpp_publish`` only."""
     published = observed.events(Ros2.RCLCPP_PUBLISH)
-    is_lowest = observed.without(Ros2.RMW_PUBLISH, published) & observed.without(Ros2.RCL_PUBLISH, published)
-    rows = np.flatnonzero(is_lowest)
+    rows = np.flatnonzero(observed.without(Ros2.RMW_PUBLISH, published) & observed.without(Ros2.RCL_PUBLISH, published))
     nothing = np.full(len(rows), -1, dtype=np.int32)
     handles = np.full(len(rows), _NO_HANDLE, dtype=np.uint64)
     publisher = endpoints.publishers.registry.complete(nothing, published.process[rows], handles)
@@ -124,8 +123,7 @@ def _found_by_rcl(
     all of these are one unknown publisher.
     """
     found = endpoints.publishers_by_rcl.find(process, handles, times_ns)
-    is_announced = np.isin(process, endpoints.publishers.inits.process)
-    return found, np.where(is_announced, np.uint64(_NO_HANDLE), handles)
+    return found, np.where(np.isin(process, endpoints.publishers.inits.process), np.uint64(_NO_HANDLE), handles)
 
 
 def _intra_process(observed: Observed, endpoints: Endpoints) -> Columns:

@@ -38,8 +38,7 @@ class Clock:
         self._first_ns, self._before_ns = np.array([first], dtype=np.int64), np.zeros(1, dtype=np.int64)
         if self.last_ns - first > _ERA_NS:
             self._first_ns, self._before_ns = _eras(every)
-        last = self._since_first(np.array([self.last_ns]))
-        self._bits = max(int(last[0]).bit_length(), 1)
+        self._bits = max(int(self._since_first(np.array([self.last_ns]))[0]).bit_length(), 1)
 
     @classmethod
     def of(cls, *columns: pl.Series) -> Clock:

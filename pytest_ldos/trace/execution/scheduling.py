@@ -265,8 +265,7 @@ def cpu_rivals(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
         ValueError: a span ends before it begins.
     """
     begin, end = _edges(spans)
-    line = Timeline.of(states, _KEY)
-    waits = line.overlaps(spans, begin, end)
+    waits = Timeline.of(states, _KEY).overlaps(spans, begin, end)
     waits = waits.with_columns(states[name].gather(waits["interval"]) for name in ("state", "host", "cpu"))
     waits = waits.filter(pl.col("state") == RUNNABLE)
     runs = states.filter(pl.col("state") == RUNNING).select("host", "tid", "cpu", "begin_ns", "end_ns")
@@ -274,8 +273,7 @@ def cpu_rivals(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     is_same_cpu = pl.all_horizontal(pl.col(name) == pl.col(name).shift(-1) for name in ("host", "cpu"))
     following_ns = pl.when(is_same_cpu).then(pl.col("begin_ns").shift(-1))
     runs = runs.with_columns(end_ns=pl.min_horizontal("end_ns", following_ns))  # of two that overlap, cut the first
-    on_cpu = Timeline.of(runs, ["host", "cpu"])
-    held = on_cpu.overlaps(waits, waits["begin_ns"].to_numpy(), waits["end_ns"].to_numpy())
+    held = Timeline.of(runs, ["host", "cpu"]).overlaps(waits, waits["begin_ns"].to_numpy(), waits["end_ns"].to_numpy())
     return (
         held.select(
             span=waits["span"].gather(held["span"]),
@@ -326,8 +324,7 @@ def split_process(
     `owners` are the pids of threads by tid, and `own_side` the pids of the measurement.
     """
     near = states.filter((pl.col("begin_ns") < end_ns) & (pl.col("end_ns") > begin_ns))
-    tids = [tid for tid, owner in owners.items() if owner == pid]
-    mine = near.filter(pl.col("tid").is_in(tids))
+    mine = near.filter(pl.col("tid").is_in([tid for tid, owner in owners.items() if owner == pid]))
     own: list[tuple[int, int]] = []  # spans in which the measurement's own processes had the CPU waited for
     others: list[tuple[int, int]] = []
     waits, running = _spans_in(mine, RUNNABLE, "cpu"), near.filter(pl.col("state") == RUNNING)

@@ -227,8 +227,7 @@ class Vocabulary:
 
     def code_names(self, column: Column) -> tuple[npt.NDArray[np.uint32], list[int]]:
         """A column's codes, and the vocabulary's code for each."""
-        words = column.dictionary or ()
-        meaning = [self.names.setdefault(word, len(self.names)) for word in words]
+        meaning = [self.names.setdefault(word, len(self.names)) for word in (column.dictionary or ())]
         return column.values.astype(np.uint32, copy=False), meaning
 
 

@@ -197,8 +197,7 @@ class WindowReader:
 
     def _follow(self, window: Window, carried: Carried) -> tuple[Observed, Frames, dict[str, Mask], Carried]:
         """Events of a window, its rows that may end later, those that are open, and what the next window gets."""
-        read = self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window)
-        tables = observed_tables(read, self._whole)
+        tables = observed_tables(self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window), self._whole)
         joined = {name: _join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)}
         own = {str(name): table for name, table in joined.items() if table is not None and len(table)}
         on: dict[str, EventTable] = {}

@@ -115,8 +115,7 @@ class Names:
 
     def of(self, kind: str, row: int) -> str:
         """Name of a row in the table of publications, takes or callback runs."""
-        names = {"publication": self.topic, "take": self.reception, "callback_run": self.run}
-        return names[kind](row)
+        return {"publication": self.topic, "take": self.reception, "callback_run": self.run}[kind](row)
 
     def topic(self, publication: int) -> str:
         return self._publishers[self._publisher[publication]][0] or UNKNOWN

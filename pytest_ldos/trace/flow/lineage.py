@@ -74,8 +74,7 @@ def passages_in_parts(flow: FlowGraph, path: PathSpec) -> Iterator[PathInstances
     chains = _Chains(flow, path)
     step = max(mapped.CHUNK_ROWS // _PARTS, 1)
     for first in range(0, len(chains.ends), step):
-        found = chains.search(chains.ends[first : first + step])
-        yield PathInstances(path, _newest(flow, pl.concat([none, *found])))
+        yield PathInstances(path, _newest(flow, pl.concat([none, *chains.search(chains.ends[first : first + step])])))
 
 
 def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:

@@ -269,8 +269,7 @@ def _published(flow: FlowGraph) -> pl.DataFrame:
     sent = model.publications.select("time_ns", end="publisher")
     empty = {name: pl.lit(None, dtype=pl.Float64) for name in ("p50_ns", "p99_ns")}
     counts = {name: pl.lit(None, dtype=pl.Int64) for name in ("late", "too_late", "lost")}
-    rated = _rated(flow, ends.join(sent, on="end", how="left"), Role.PUBLISHES)
-    return rated.with_columns(**empty, **counts)
+    return _rated(flow, ends.join(sent, on="end", how="left"), Role.PUBLISHES).with_columns(**empty, **counts)
 
 
 def _received(flow: FlowGraph) -> pl.DataFrame:

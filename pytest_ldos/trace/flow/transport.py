@@ -134,8 +134,7 @@ class _Ordered:
         behind = np.searchsorted(self.stamp_ns, min(last_ns, np.iinfo(np.int64).max), side="right")
         part = slice(int(begin), int(behind))
         ends = ids_at(self._instances, self._end, self._row[part])
-        topics = pick(self._topic_of_end, ends, -1)
-        return _Stamped(self._row[part], self.stamp_ns[part], topics, ends)
+        return _Stamped(self._row[part], self.stamp_ns[part], pick(self._topic_of_end, ends, -1), ends)
 
 
 def link_stamps(model: ExecutionModel) -> IdArray:
@@ -349,8 +348,7 @@ def _between(bounds: dict[tuple[int, int], tuple[int, int]], known: int, host: i
     if to_host and from_host:
         lowest, highest = -to_host[0], from_host[0]
         middle = (lowest + highest) // 2
-        uncertainty = max(abs(highest - middle), abs(middle - lowest))
-        return ClockOffset(middle, uncertainty, to_host[1] + from_host[1])
+        return ClockOffset(middle, max(abs(highest - middle), abs(middle - lowest)), to_host[1] + from_host[1])
     if to_host:
         return ClockOffset(-to_host[0], None, to_host[1], Bound.LEAST)
     assert from_host is not None

@@ -99,14 +99,19 @@ class GoalClient:
         node.create_timer(_READY_POLL_NS, self.watch)
 
     def watch(self) -> None:
-        """Reports when the stack is ready; ends goals that take too long."""
+        """Reports when the stack is ready; cancels goals that take too long, and after a grace period reports them."""
         if not self._is_ready:
             servers = (self._action, self._parameters)
             self._is_ready = all(each.server_is_ready() for each in servers) and self._latest_state.matched() > 0
             if self._is_ready:
                 write(ReadyEvent(plan_only=True))
-        elif self._motion is not None and time.monotonic_ns() > self._motion.deadline_ns:
-            self._give_up(self._motion)
+        elif (motion := self._motion) is not None and time.monotonic_ns() > motion.deadline_ns:
+            if motion.is_cancelled:
+                self._report(motion, ErrorCode.TIMED_OUT, f"no result within {motion.command.timeout_s:.1f} s")
+            else:
+                motion.is_cancelled = True
+                motion.deadline_ns += _CANCEL_GRACE_NS
+                self._action.cancel_goal(motion.id)
 
     def move(self, command: MoveCommand) -> None:
         """Begins a goal: sets the planner's seed and the planted fault first, then sends the goal itself."""
@@ -188,15 +193,6 @@ class GoalClient:
             )
         )
 
-    def _give_up(self, motion: Motion) -> None:
-        """Requests the goal's cancellation; reports without an answer after a grace period."""
-        if motion.is_cancelled:
-            self._report(motion, ErrorCode.TIMED_OUT, f"no result within {motion.command.timeout_s:.1f} s")
-        else:
-            motion.is_cancelled = True
-            motion.deadline_ns += _CANCEL_GRACE_NS
-            self._action.cancel_goal(motion.id)
-
     def _pose_error(self, goal: Goal) -> PoseError | None:
         """Difference of the tip's pose from the goal, by the last joint state; ``None`` without one."""
         state = self._latest_state.take()
@@ -223,8 +219,7 @@ def _read_commands(node: Node, client: GoalClient) -> None:
 
 def build(context: Context, parameters: dict[str, Any]) -> None:
     node = Node(context, "ldos_goal_client")
-    client = GoalClient(node)
-    threading.Thread(target=_read_commands, args=(node, client), name="commands", daemon=True).start()
+    threading.Thread(target=_read_commands, args=(node, GoalClient(node)), name="commands", daemon=True).start()
 
 
 if __name__ == "__main__":

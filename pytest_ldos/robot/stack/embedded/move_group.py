@@ -116,8 +116,7 @@ _SUFFIX: Final = "kConfigDefault"  # of the names in MoveIt's configurations
 
 def planner_of(name: str) -> Callable[[Any], Any]:
     """OMPL's planner of a name such as ``RRTConnect`` or ``RRTConnectkConfigDefault``; raises `Failed` for another."""
-    plain = name.removesuffix(_SUFFIX) or "RRTConnect"
-    found: Callable[[Any], Any] | None = getattr(geometric, plain, None)
+    found: Callable[[Any], Any] | None = getattr(geometric, name.removesuffix(_SUFFIX) or "RRTConnect", None)
     if not (isinstance(found, type) and issubclass(found, base.Planner)):
         raise Failed(ErrorCode.FAILURE, f"there is no planner '{name}' (there is RRTConnect, RRTstar, …, as in OMPL)")
     return found
@@ -189,8 +188,7 @@ def time_path(
     trajectory = solver.compute_trajectory()
     if trajectory is None:
         return None
-    count = max(2, round(trajectory.duration / _SAMPLE_S) + 1)
-    times = np.linspace(0.0, trajectory.duration, count)
+    times = np.linspace(0.0, trajectory.duration, max(2, round(trajectory.duration / _SAMPLE_S) + 1))
     return TimedPath(times, trajectory(times), trajectory(times, 1), trajectory(times, 2))
 
 

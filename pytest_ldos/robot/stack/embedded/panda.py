@@ -192,8 +192,7 @@ class Kinematics:
         self._place(joints)
         rotation = np.empty(3)
         mujoco.mju_subQuat(rotation, quaternion, self._tip_quaternion())
-        offset = position - self._data.site_xpos[self._panda.tip_site]
-        return np.concatenate([offset, _ROTATION_WEIGHT * rotation])
+        return np.concatenate([position - self._data.site_xpos[self._panda.tip_site], _ROTATION_WEIGHT * rotation])
 
     def _jacobian(self, quaternion: Vector, joints: Joints) -> Vector:
         self._place(joints)

@@ -77,8 +77,7 @@ class ProblemPlanner:
         refuse_impossible(wrong, len(messages))
 
     def handle(self, task: Task) -> Ended:
-        goal = goal_of(task.message, "the problem", time_limit_s=self._spec.time_limit_s)
-        result = self._ask(task, goal, task.seed)
+        result = self._ask(task, goal_of(task.message, "the problem", time_limit_s=self._spec.time_limit_s), task.seed)
         if result is None:
             return task.end(OutcomeClass.TIMED_OUT, "the planner did not answer")
         if result.error_code.val != ErrorCode.SUCCESS:

@@ -45,8 +45,7 @@ class StatePublisher:
         self._waste = CpuWaste(cpu_waste)
         self._model = load_panda().model
         self._data = mujoco.MjData(self._model)
-        base = self._model.body(BASE_LINK).id
-        self._links = range(base + 1, self._model.nbody)
+        self._links = range(self._model.body(BASE_LINK).id + 1, self._model.nbody)
         self._published_ns = -PUBLISH_PERIOD_NS
         self._tf = node.create_publisher("tf2_msgs/msg/TFMessage", "/tf")
         node.create_subscription("sensor_msgs/msg/JointState", "/joint_states", self.on_joint_state)

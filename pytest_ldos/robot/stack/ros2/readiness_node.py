@@ -127,17 +127,15 @@ class Watcher:
     def _listed(self, answer: Any) -> None:
         self._readiness.saw_controllers({each.name: each.state for each in answer.controller})
 
-    def _received_semantics(self, answer: Any) -> None:
-        text = answer.values[0].string_value if answer.values else ""
-        self._readiness.saw_groups(group_names(text))
-
     def _ask_for_groups(self, services: Collection[str]) -> None:
         """Requests the groups from the action's node, if it answers requests for parameters."""
+
+        def take(answer: Any) -> None:
+            self._readiness.saw_groups(group_names(answer.values[0].string_value if answer.values else ""))
+
         if self._groups is None and (name := self._planner()) is not None and f"{name}{_PARAMETERS}" in services:
             request = GetParameters.Request(names=[_SEMANTICS])
-            self._groups = Question(
-                self._node, GetParameters, f"{name}{_PARAMETERS}", self._received_semantics, request=request
-            )
+            self._groups = Question(self._node, GetParameters, f"{name}{_PARAMETERS}", take, request=request)
         if self._groups is not None:
             self._groups.ask()
 
