@@ -94,13 +94,11 @@ def _scale(distances: Numbers, quantile: float) -> float:
 
 def _distances(group: Numbers) -> Numbers:
     first, second = np.triu_indices(group.size, 1)
-    distances: Numbers = np.abs(group[first] - group[second])
-    return distances
+    return np.abs(group[first] - group[second])
 
 
 def _drawn_in(values: Numbers, centre: float, scale: float, reach: float = _REACH) -> Numbers:
-    drawn: Numbers = np.clip(values, centre - reach * scale, centre + reach * scale)
-    return drawn
+    return np.clip(values, centre - reach * scale, centre + reach * scale)
 
 
 IN_TAIL: Final = 16
@@ -241,8 +239,7 @@ class Matching:
         asked = self.questions[side]
         use = (asked >= 0) & np.isfinite(values)
         count = 1 + max((int(each.max()) for each in self.questions if each.size), default=-1)
-        found: Numbers = np.bincount(asked[use], None if weights is None else weights[use], count).astype(np.float64)
-        return found
+        return np.bincount(asked[use], None if weights is None else weights[use], count).astype(np.float64)
 
     def _shares(self, sizes: Numbers) -> Numbers:
         return sizes * self.correlation / (1 + (np.maximum(sizes, 1) - 1) * self.correlation)

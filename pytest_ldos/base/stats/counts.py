@@ -146,8 +146,7 @@ def _given_total(head: int, base: int) -> _Numbers:
     """Probability of each outcome given its total, at any common rate: hypergeometric, shape (head + 1, base + 1)."""
     failures = np.add.outer(np.arange(head + 1), np.arange(base + 1))
     logs = _log_choose(head, np.arange(head + 1))[:, None] + _log_choose(base, np.arange(base + 1))
-    result: _Numbers = np.exp(logs - _log_choose(head + base, failures))
-    return result
+    return np.exp(logs - _log_choose(head + base, failures))
 
 
 @lru_cache(maxsize=64)
@@ -163,8 +162,7 @@ def _fisher_p(head: int, base: int) -> _Numbers:
 
 
 def _log_choose(of: int, chosen: npt.NDArray[np.int64]) -> _Numbers:
-    result: _Numbers = gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
-    return result
+    return gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
 
 
 SUPPOSED_CORRELATION: Final = 2 / math.pi * math.asin(0.2)

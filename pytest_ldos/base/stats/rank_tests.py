@@ -274,8 +274,7 @@ def normal_scores(values: Sample) -> Sample:
 
 def mean_ranks(values: Sample) -> Sample:
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Sample = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return ranks
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
 
 
 def correlation_of(scores: Sample) -> Sample:

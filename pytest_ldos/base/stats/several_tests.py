@@ -137,8 +137,7 @@ def _weights(grid: _Numbers) -> _Numbers:
 
 
 def _normal_density(values: _Numbers) -> _Numbers:
-    result: _Numbers = np.exp(-0.5 * values**2) / math.sqrt(2 * math.pi)
-    return result
+    return np.exp(-0.5 * values**2) / math.sqrt(2 * math.pi)
 
 
 _JEFFREYS: Final = 0.5

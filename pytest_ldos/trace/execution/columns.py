@@ -287,8 +287,7 @@ class Grouped:
 
     def of(self, group: int) -> Array:
         """Values of a group; in table order until one of the methods below is called."""
-        found: Array = self._values[int(self._first[group]) : int(self._first[group + 1])]
-        return found
+        return self._values[int(self._first[group]) : int(self._first[group + 1])]
 
     def nearest(self, shares: Sequence[float]) -> list[list[float | None]]:
         """Nearest-rank quantiles of each group; ``None`` for an empty group."""

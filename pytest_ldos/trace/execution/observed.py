@@ -51,8 +51,7 @@ class Clock:
             since: TimesNs = times_ns - self._first_ns[0]
             return since
         era = np.maximum(np.searchsorted(self._first_ns, times_ns, side="right") - 1, 0)
-        passed: TimesNs = times_ns - self._first_ns[era] + self._before_ns[era]
-        return passed
+        return times_ns - self._first_ns[era] + self._before_ns[era]
 
     def keys(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Keys:
         """Keys of (thread, time) pairs; the threads must not be -1. Refuses a trace that is too long."""

@@ -162,8 +162,7 @@ class Timeline:
         wanted = spans.select(pl.col(name).cast(self.owners.schema[name], strict=False) for name in key)
         found = wanted.with_columns(at=moments).join(self.owners, on=key, how="left", maintain_order="left")
         inside = pl.col("at").clip(pl.col("low"), pl.col("high"))
-        places: Ints = found.select((inside - pl.col("low") + pl.col("offset")).fill_null(-1)).to_series().to_numpy()
-        return places
+        return found.select((inside - pl.col("low") + pl.col("offset")).fill_null(-1)).to_series().to_numpy()
 
     def totals_within(self, first: Ints, last: Ints, kind: pl.Series) -> list[Ints]:
         """Nanoseconds of intervals of each kind (0, 1, 2) between each pair of places."""
@@ -358,5 +357,4 @@ def _covered(spans: Ints, edges: Ints) -> npt.NDArray[np.bool_]:
     changes = np.zeros(len(edges), dtype=np.int64)
     np.add.at(changes, np.searchsorted(edges, np.clip(spans[:, 0], edges[0], edges[-1])), 1)
     np.add.at(changes, np.searchsorted(edges, np.clip(spans[:, 1], edges[0], edges[-1])), -1)
-    covered: npt.NDArray[np.bool_] = np.cumsum(changes)[:-1] > 0
-    return covered
+    return np.cumsum(changes)[:-1] > 0

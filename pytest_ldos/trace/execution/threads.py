@@ -106,12 +106,10 @@ class ThreadIndex:
         triples = np.stack(np.broadcast_arrays(host, pid.astype(np.int64), tid.astype(np.int64)), axis=1)
         known, inverse = np.unique(triples, axis=0, return_inverse=True)
         numbers = np.array([self._threads[tuple(triple)] for triple in known.tolist()], dtype=np.int32)
-        found: IdArray = numbers[inverse.reshape(-1)]
-        return found
+        return numbers[inverse.reshape(-1)]
 
     def process_of(self, thread: IdArray) -> IdArray:
-        found: IdArray = self._process_of_thread[thread] if len(thread) else thread
-        return found
+        return self._process_of_thread[thread] if len(thread) else thread
 
     def writers(self) -> dict[str, frozenset[int]]:
         """Processes that wrote each event; empty for an event that is only declared."""

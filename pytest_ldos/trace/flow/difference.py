@@ -219,8 +219,7 @@ def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], ev
 
 
 def _log_medians(runs: Sequence[Values]) -> Values:
-    logarithms: Values = np.log(np.maximum([float(np.median(each)) for each in runs], 1.0))
-    return logarithms
+    return np.log(np.maximum([float(np.median(each)) for each in runs], 1.0))
 
 
 def _are_disjoint(head: Values, base: Values) -> bool:

@@ -87,8 +87,7 @@ def _slots(model: ExecutionModel, taken: IdArray) -> tuple[IdArray, IdArray]:
 
     def codes(number: int, part: slice) -> mapped.Array:
         places = [np.searchsorted(*pair) for pair in zip(known, columns(number, part), strict=True)]
-        code: mapped.Array = (places[0] * len(known[1]) + places[1]) * len(known[2]) + places[2]
-        return code
+        return (places[0] * len(known[1]) + places[1]) * len(known[2]) + places[2]
 
     kept = _distinct(codes(*each) for each in every)
     return (
