@@ -119,16 +119,11 @@ _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 
 
 @dataclass(frozen=True)
 class LaunchedProcess:
-    """A process started by launch.
+    """A process started by launch."""
 
-    Attributes:
-        name: launch's name of it (``talker-1``).
-        exit_code: ``None`` while it runs; the negative signal number if a signal ended it.
-    """
-
-    name: str
+    name: str  # launch's name of it (``talker-1``)
     pid: int
-    exit_code: int | None = None
+    exit_code: int | None = None  # ``None`` while it runs; the negative signal number if a signal ended it
 
     def describe(self) -> str:
         if self.exit_code is None:

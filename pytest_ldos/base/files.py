@@ -171,14 +171,11 @@ _DAMAGE: Final = (AttributeError, KeyError, TypeError, ValueError, OverflowError
 
 @dataclasses.dataclass(frozen=True)
 class RecordFormat:
-    """JSON files of one kind and version; those of another are refused.
-
-    Attributes:
-        remedy, again, instead: for a damaged file, for one of another version, and for other kinds, by kind.
-    """
+    """JSON files of one kind and version; those of another are refused."""
 
     kind: str
     schema: int
+    # remedy, again, instead: for a damaged file, for one of another version, and for other kinds, by kind
     remedy: str
     again: str
     instead: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -156,25 +156,17 @@ TRACEPOINTS_OFF: Final = "TRACETOOLS_RUNTIME_DISABLE"
 class Distro:
     """A ROS 2 distribution.
 
-    Attributes:
-        name: as in ``ROS_DISTRO`` and in package names.
-        ubuntu: version of Ubuntu with apt packages.
-        gazebo: release of Gazebo that it is paired with.
-        rmw: its default middleware.
-        pytest: requirement for pytest, compatible with its pytest plugins (launch_pytest, launch_testing).
-        was_measured: True if this project was tested on it with an arm.
-
     Reference: REP 2000.
     """
 
-    name: str
-    ubuntu: str
+    name: str  # as in ``ROS_DISTRO`` and in package names
+    ubuntu: str  # version of Ubuntu with apt packages
     codename: str
     python: str
-    gazebo: str
-    pytest: str
-    rmw: str = "rmw_fastrtps_cpp"
-    was_measured: bool = True
+    gazebo: str  # release of Gazebo that it is paired with
+    pytest: str  # requirement for pytest, compatible with its pytest plugins (launch_pytest, launch_testing)
+    rmw: str = "rmw_fastrtps_cpp"  # its default middleware
+    was_measured: bool = True  # True if this project was tested on it with an arm
 
     @property
     def title(self) -> str:

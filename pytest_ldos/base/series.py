@@ -38,26 +38,19 @@ CENSORED = math.inf
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """The values of one quantity over the trials of a run.
-
-    Attributes:
-        values: finite, or `CENSORED`.
-        strata: stratum of the trial (its goal), one per value; values are compared within strata.
-        trials: index of the trial in its run, one per value.
-        questions: question of the trial, one per value; equal questions of two versions are compared. Empty for a
-            value without a question; no elements if no value has one.
-        blocks: number of the stack start, one per value.
-        covariates: numbers that explain part of the variation, by name, one per value; NaN if unknown.
-    """
+    """The values of one quantity over the trials of a run."""
 
     name: str
     unit: str
     better: Better
-    values: tuple[float, ...]
-    strata: tuple[str, ...]
-    blocks: tuple[int, ...]
-    trials: tuple[int, ...]
+    values: tuple[float, ...]  # finite, or `CENSORED`
+    strata: tuple[str, ...]  # stratum of the trial (its goal), one per value; values are compared within strata
+    blocks: tuple[int, ...]  # number of the stack start, one per value
+    trials: tuple[int, ...]  # index of the trial in its run, one per value
+    # numbers that explain part of the variation, by name, one per value; NaN if unknown
     covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    # question of the trial, one per value; equal questions of two versions are compared. Empty for a value without a
+    # question; no elements if no value has one
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

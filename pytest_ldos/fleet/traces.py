@@ -36,17 +36,11 @@ _HALVES: Final = ("snapshot", "runtime")  # sessions of a dual session: the init
 
 @dataclass(frozen=True)
 class Found:
-    """A trace, or a place without one.
+    """A trace, or a place without one."""
 
-    Attributes:
-        name: the path or address as given by the user.
-        path: the absolute path; for an address see `address_of`.
-        problem: reason why there is no trace; empty if there is one.
-    """
-
-    name: str
-    path: Path
-    problem: str = ""
+    name: str  # the path or address as given by the user
+    path: Path  # the absolute path; for an address see `address_of`
+    problem: str = ""  # reason why there is no trace; empty if there is one
 
     @classmethod
     def at(cls, place: Path, problem: str = "") -> Found:
@@ -123,23 +117,16 @@ SKIP_OPTION: Final = "--on-corrupt skip"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Settings for measuring traces.
-
-    Attributes:
-        usual: the project's configured names; a different action must occur in the trace.
-        paths: causal paths for user metrics that use message flow.
-        own: the user's metrics; loaded where the trace is read.
-        threads: number of decoding threads; by default one per CPU.
-    """
+    """Settings for measuring traces."""
 
     nominal_period_ns: int
     interfaces: Interfaces
-    usual: Interfaces
-    paths: tuple[PathSpec, ...] = ()
-    own: OwnSource | None = None
+    usual: Interfaces  # the project's configured names; a different action must occur in the trace
+    paths: tuple[PathSpec, ...] = ()  # causal paths for user metrics that use message flow
+    own: OwnSource | None = None  # the user's metrics; loaded where the trace is read
     declared: tuple[MetricSpec, ...] = ()
     on_corrupt: Literal["refuse", "skip"] = "refuse"
-    threads: int | None = None
+    threads: int | None = None  # number of decoding threads; by default one per CPU
 
 
 class Outcome(StrEnum):
@@ -156,39 +143,26 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class GoalValue:
-    """One metric of one goal.
+    """One metric of one goal."""
 
-    Attributes:
-        goal: scenario and number with markers, else the goal's id.
-        began_ns: since the epoch; ``None`` if it is not in the trace.
-        value: in the metric's unit; ``None`` if not measured, with the cause in `reason`.
-        source: empty if there is none.
-    """
-
-    goal: str
+    goal: str  # scenario and number with markers, else the goal's id
     goal_id: str
-    began_ns: int | None
+    began_ns: int | None  # since the epoch; ``None`` if it is not in the trace
     outcome: Outcome
     metric: str
     unit: str
     status: Status
-    value: float | None = None
+    value: float | None = None  # in the metric's unit; ``None`` if not measured, with the cause in `reason`
     reason: str = ""
-    source: str = ""
+    source: str = ""  # empty if there is none
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceSummary:
-    """Summary of one trace, with its numbers of goals by outcome.
+    """Summary of one trace, with its numbers of goals by outcome."""
 
-    Attributes:
-        trace: path as given by the user.
-        problem: reason why it could not be read, with all other fields empty; empty if it was read.
-        damage: description of all missing and corrupt data; empty if there is none.
-    """
-
-    trace: str
-    problem: str = ""
+    trace: str  # path as given by the user
+    problem: str = ""  # reason why it could not be read, with all other fields empty; empty if it was read
     events: int = 0
     nodes: int = 0
     reached: int = 0
@@ -196,7 +170,7 @@ class TraceSummary:
     unknown: int = 0
     lost_events: int = 0
     lost_packets: int = 0
-    damage: str = ""
+    damage: str = ""  # description of all missing and corrupt data; empty if there is none
     values: tuple[GoalValue, ...] = ()
 
 

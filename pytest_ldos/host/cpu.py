@@ -198,15 +198,10 @@ _V2_MOUNTS: Final = ("sys/fs/cgroup", "sys/fs/cgroup/unified")
 
 @dataclass(frozen=True)
 class SchedulingGroup:
-    """Scheduler group of a process: the control group, or in the root that of the session if the kernel groups so.
+    """Scheduler group of a process: the control group, or in the root that of the session if the kernel groups so."""
 
-    Attributes:
-        autogroup: the kernel's name of its session's group, e.g. ``/autogroup-913``; empty if unknown.
-        cgroup: path of its control group if that has a CPU share; empty in the root.
-    """
-
-    autogroup: str
-    cgroup: str
+    autogroup: str  # the kernel's name of its session's group, e.g. ``/autogroup-913``; empty if unknown
+    cgroup: str  # path of its control group if that has a CPU share; empty in the root
     by_session: bool
 
     @property

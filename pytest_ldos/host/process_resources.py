@@ -164,25 +164,18 @@ _SWITCHES: Final = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessUse:
-    """Resource use of a process in a span, within which it may have begun or ended.
+    """Resource use of a process in a span, within which it may have begun or ended."""
 
-    Attributes:
-        name: name in the stack; a child process has its parent's.
-        peak_bytes: peak of private memory, without file pages and shared memory such as the tracer's buffers.
-        resident_bytes: peak of resident memory.
-        grown_bytes: growth of private memory over the span.
-        is_peak_known: False if the kernel could not reset the peak, which is then the larger value at the ends.
-    """
-
-    name: str
+    name: str  # name in the stack; a child process has its parent's
     pid: int
     has_begun: bool
     cpu_ns: int
     switches: int
     faults: int
-    peak_bytes: int
-    resident_bytes: int
-    grown_bytes: int
+    peak_bytes: int  # peak of private memory, without file pages and shared memory such as the tracer's buffers
+    resident_bytes: int  # peak of resident memory
+    grown_bytes: int  # growth of private memory over the span
+    # False if the kernel could not reset the peak, which is then the larger value at the ends
     is_peak_known: bool = True
     has_ended: bool = False
     threads: tuple[ThreadUse, ...] = ()

@@ -104,14 +104,10 @@ def read_folded(file: Path) -> FoldedStacks:
 
 @dataclass(eq=False)
 class Frame:
-    """A function in the context of its callers.
+    """A function in the context of its callers."""
 
-    Attributes:
-        path: from the outermost frame to this one; empty for the root.
-        counts, own: samples in it and its callees, and in the function itself; one number per profile.
-    """
-
-    path: Stack
+    path: Stack  # from the outermost frame to this one; empty for the root
+    # counts, own: samples in it and its callees, and in the function itself; one number per profile
     counts: list[int]
     own: list[int]
     children: dict[str, Frame] = field(default_factory=dict)
@@ -178,19 +174,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """Comparison of two profiles.
+    """Comparison of two profiles."""
 
-    Attributes:
-        tree: tree of both; the first count of a frame is the base's.
-        changes: change of every frame except the root, by path.
-        dispersion: ratio of the counts' variance between starts to the Poisson variance; at least 1.
-        degrees: degrees of freedom of the dispersion; 0 if it was not estimated.
-    """
-
-    tree: Frame
-    changes: dict[Stack, Change]
-    dispersion: float
-    degrees: float
+    tree: Frame  # tree of both; the first count of a frame is the base's
+    changes: dict[Stack, Change]  # change of every frame except the root, by path
+    dispersion: float  # ratio of the counts' variance between starts to the Poisson variance; at least 1
+    degrees: float  # degrees of freedom of the dispersion; 0 if it was not estimated
 
     @property
     def knows_starts(self) -> bool:

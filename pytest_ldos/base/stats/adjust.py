@@ -185,14 +185,10 @@ class Matching:
 
     Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, section 7.2 (best linear
     unbiased prediction).
-
-    Attributes:
-        questions: number of the question of each value of either sample; -1 for none.
-        correlation: ``r``, the correlation of two values of different samples with the same question.
     """
 
-    questions: tuple[Indices, Indices]
-    correlation: float = 0.0
+    questions: tuple[Indices, Indices]  # number of the question of each value of either sample; -1 for none
+    correlation: float = 0.0  # ``r``, the correlation of two values of different samples with the same question
 
     def remove_levels(self, values: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
         """Both samples without the level of each question; a shift between them is kept."""

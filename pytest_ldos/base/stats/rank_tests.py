@@ -338,17 +338,11 @@ _SHORTEST_PART: Final = 3
 
 @dataclass(frozen=True)
 class LateRise:
-    """The most significant rise of a sequence.
+    """The most significant rise of a sequence."""
 
-    Attributes:
-        place: index of the first value after it.
-        size: mean after the place minus the mean before; negative if the sequence decreases everywhere.
-        p_value: one-sided, under equal levels.
-    """
-
-    place: int
-    size: float
-    p_value: float
+    place: int  # index of the first value after it
+    size: float  # mean after the place minus the mean before; negative if the sequence decreases everywhere
+    p_value: float  # one-sided, under equal levels
 
 
 def find_late_rise(values: Sample) -> LateRise:
@@ -388,14 +382,10 @@ _MOST_EXACT_OF_TREND: Final = 60
 
 @dataclass(frozen=True)
 class Trend:
-    """A trend over the order of values.
+    """A trend over the order of values."""
 
-    Attributes:
-        slope: median of the slopes between all pairs, per place (Theil–Sen).
-        p_value: two-sided, under random order (Mann–Kendall); exact, or by the normal approximation for many values.
-    """
-
-    slope: float
+    slope: float  # median of the slopes between all pairs, per place (Theil–Sen)
+    # two-sided, under random order (Mann–Kendall); exact, or by the normal approximation for many values
     p_value: float
 
 

@@ -162,16 +162,11 @@ class BoundaryTest:
     Reference: H. Robbins, "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical
     Statistics 41, 1970; S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, "Time-uniform, nonparametric, nonasymptotic
     confidence sequences", Annals of Statistics 49, 2021.
-
-    Attributes:
-        boundary: between 0 and 1, both excluded.
-        error: probability of deciding for the wrong side, for any number of tests.
-        exponent: power to which likelihood ratios are raised; 1 for independent trials.
     """
 
-    boundary: float
-    error: float
-    exponent: float = 1.0
+    boundary: float  # between 0 and 1, both excluded
+    error: float  # probability of deciding for the wrong side, for any number of tests
+    exponent: float = 1.0  # power to which likelihood ratios are raised; 1 for independent trials
 
     def __post_init__(self) -> None:
         if not (0 < self.boundary < 1 and 0 < self.error < 1 and 0 < self.exponent <= 1):

@@ -96,16 +96,12 @@ def variance_between_paired_starts(
 
 @dataclass(frozen=True)
 class Extra:
-    """Variance of a shift that is not visible within the samples.
+    """Variance of a shift that is not visible within the samples."""
 
-    Attributes:
-        between: variance to add: between starts, or between runs.
-        inflation: factor of the variance within the samples, which is too small if estimated levels were removed.
-        degrees: degrees of freedom of the variance within the samples: originally, and after levels were removed.
-    """
-
-    between: Variance = UNKNOWN
+    between: Variance = UNKNOWN  # variance to add: between starts, or between runs
+    # factor of the variance within the samples, which is too small if estimated levels were removed
     inflation: float = 1.0
+    # degrees of freedom of the variance within the samples: originally, and after levels were removed
     degrees: tuple[float, float] = (_MOST_DEGREES, _MOST_DEGREES)
 
     @property
@@ -216,23 +212,14 @@ _CONFIDENCE: Final = 0.95
 
 @dataclass(frozen=True)
 class Components:
-    """Standard deviations with their degrees of freedom.
+    """Standard deviations with their degrees of freedom."""
 
-    Attributes:
-        trial_sd: between values of one start.
-        start_sd: between starts of one run, without the contribution of their values.
-        start_df: degrees of freedom of `start_sd`.
-        run_sd: the same of different runs; at least `start_sd`, because different runs have different starts.
-        run_df: degrees of freedom of the runs' addition to `start_sd`; 0 if unknown, as with one run.
-        largest_run_sd: upper bound of `run_sd` with 95 % confidence; with one run, of `start_sd`.
-    """
-
-    trial_sd: float
-    start_sd: float
-    start_df: float
-    run_sd: float
-    run_df: float
-    largest_run_sd: float
+    trial_sd: float  # between values of one start
+    start_sd: float  # between starts of one run, without the contribution of their values
+    start_df: float  # degrees of freedom of `start_sd`
+    run_sd: float  # the same of different runs; at least `start_sd`, because different runs have different starts
+    run_df: float  # degrees of freedom of the runs' addition to `start_sd`; 0 if unknown, as with one run
+    largest_run_sd: float  # upper bound of `run_sd` with 95 % confidence; with one run, of `start_sd`
 
 
 def estimate_components(runs: Runs) -> Components | None:

@@ -31,20 +31,15 @@ class ResourceSample:
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """One start of all processes. All times are ns of CLOCK_MONOTONIC.
-
-    Attributes:
-        ended_ns: end of the time in which all processes sent: `end_ns`, or the first early end.
-        matched_ns, resources: time of complete discovery, and samples, by process.
-        sent: reported numbers of sent messages, by id.
-    """
+    """One start of all processes. All times are ns of CLOCK_MONOTONIC."""
 
     launched_ns: int
     start_ns: int
     end_ns: int
-    ended_ns: int
+    ended_ns: int  # end of the time in which all processes sent: `end_ns`, or the first early end
+    # matched_ns, resources: time of complete discovery, and samples, by process
     matched_ns: Mapping[str, int]
-    sent: Mapping[int, int]
+    sent: Mapping[int, int]  # reported numbers of sent messages, by id
     samples: Samples
     resources: Mapping[str, tuple[ResourceSample, ...]]
     failure: str = ""

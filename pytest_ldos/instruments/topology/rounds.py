@@ -32,18 +32,12 @@ MEMORY: Final = ("arena_kb", "in_use_kb", "mmap_kb", "rss_kb", "vsz_kb")
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Usage of all processes at one time; sizes in KiB are sums, which count shared memory once per process.
-
-    Attributes:
-        time_ms: time since the first start began to send.
-        cpu_percent: percentage of all cores, since this start began to send.
-        cpu_now_percent: percentage since the previous moment; ``None`` for the first.
-    """
+    """Usage of all processes at one time; sizes in KiB are sums, which count shared memory once per process."""
 
     start: int
-    time_ms: int
-    cpu_percent: float
-    cpu_now_percent: float | None
+    time_ms: int  # time since the first start began to send
+    cpu_percent: float  # percentage of all cores, since this start began to send
+    cpu_now_percent: float | None  # percentage since the previous moment; ``None`` for the first
     arena_kb: int
     in_use_kb: int
     mmap_kb: int

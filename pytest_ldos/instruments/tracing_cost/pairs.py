@@ -178,17 +178,13 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Site:
-    """Prefix and environment of the command of a process that is recorded, and functions.
-
-    Attributes:
-        attach: records the running process with a pid in the ``with`` block.
-        finish: ends the recording and returns its content; called after the process.
-    """
+    """Prefix and environment of the command of a process that is recorded, and functions."""
 
     prefix: Sequence[str]
     environment: Mapping[str, str]
+    # records the running process with a pid in the ``with`` block
     attach: Callable[[int], AbstractContextManager[object]]
-    finish: Callable[[], Recorded]
+    finish: Callable[[], Recorded]  # ends the recording and returns its content; called after the process
 
 
 @contextmanager
@@ -267,25 +263,19 @@ class Latencies:
 
 @dataclass
 class Start:
-    """Measurements of one process.
-
-    Attributes:
-        pair: number of the pass; each pass starts every mode once.
-        block: number of the start, counted over all layers and modes.
-        warm_up: messages received in the warm-up.
-        tracepoint_ns, timed_calls: time per call, one value for each loop, and number of calls in all loops.
-        failure: reason why the measurement is incomplete; available values are valid unless nothing was recorded.
-    """
+    """Measurements of one process."""
 
     layer: Layer
     mode: Mode
-    pair: int
-    block: int
+    pair: int  # number of the pass; each pass starts every mode once
+    block: int  # number of the start, counted over all layers and modes
     cases: dict[SizeAndRate, Latencies] = field(default_factory=dict)
-    warm_up: int = 0
+    warm_up: int = 0  # messages received in the warm-up
+    # tracepoint_ns, timed_calls: time per call, one value for each loop, and number of calls in all loops
     tracepoint_ns: list[float] = field(default_factory=list)
     timed_calls: int = 0
     recorded: Recorded = field(default_factory=Recorded)
+    # reason why the measurement is incomplete; available values are valid unless nothing was recorded
     failure: str = ""
 
     @property

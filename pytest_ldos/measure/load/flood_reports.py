@@ -87,18 +87,13 @@ class Received(Counts):
 
 @dataclass(frozen=True)
 class Sent(Counts):
-    """Counts of a process with publishers.
+    """Counts of a process with publishers."""
 
-    Attributes:
-        given_up: messages that were dropped because the process was too late.
-        errors: numbers of inter-send errors, by bin: deviations of the interval between two sends of one publisher
-            from the schedule.
-        withheld: messages that were due but held back by a throttle.
-    """
-
-    given_up: int
+    given_up: int  # messages that were dropped because the process was too late
+    # numbers of inter-send errors, by bin: deviations of the interval between two sends of one publisher from the
+    # schedule
     errors: Counter[int]
-    withheld: int = 0
+    withheld: int = 0  # messages that were due but held back by a throttle
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:
@@ -110,23 +105,17 @@ class Sent(Counts):
 
 @dataclass(frozen=True)
 class Guarded:
-    """Counts of a guard so far.
-
-    Attributes:
-        share: share of their rate that publishers may use now.
-        received, late: messages with a stamp at the end of its path.
-        silent_windows: windows with too long a silence.
-        missing: ``NAME: REASON`` for each publisher that does not obey.
-    """
+    """Counts of a guard so far."""
 
     mono_ns: int
-    share: float
+    share: float  # share of their rate that publishers may use now
+    # received, late: messages with a stamp at the end of its path
     received: int
     late: int
-    silent_windows: int
+    silent_windows: int  # windows with too long a silence
     decreases: int
     increases: int
-    missing: tuple[str, ...]
+    missing: tuple[str, ...]  # ``NAME: REASON`` for each publisher that does not obey
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:

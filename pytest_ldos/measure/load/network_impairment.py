@@ -59,17 +59,12 @@ _READ_TIMEOUT_S: Final = 0.1
 
 @dataclass(frozen=True)
 class Crossing:
-    """Results of the probes past their time limit.
-
-    Attributes:
-        delays_ns: one-way delays of the received probes, in the order of sending.
-        gaps_ns: time between the two probes of a pair, if both arrived.
-    """
+    """Results of the probes past their time limit."""
 
     sent: int
     lost: int
-    delays_ns: tuple[int, ...]
-    gaps_ns: tuple[int, ...]
+    delays_ns: tuple[int, ...]  # one-way delays of the received probes, in the order of sending
+    gaps_ns: tuple[int, ...]  # time between the two probes of a pair, if both arrived
 
 
 class NetworkProbe:

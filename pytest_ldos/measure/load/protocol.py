@@ -59,38 +59,28 @@ class RunningLoad(Protocol):
 
 @dataclass(frozen=True)
 class LoadSite:
-    """A stack to which loads are applied, and its environment.
-
-    Attributes:
-        recorder: also records loads that are ROS nodes.
-        environment: variables for processes that use the stack's domain and middleware.
-        pids: returns the stack's present processes.
-        loads: all loads applied there.
-    """
+    """A stack to which loads are applied, and its environment."""
 
     domain: int
-    recorder: Recorder
+    recorder: Recorder  # also records loads that are ROS nodes
     log_directory: Path
     kind: StackKind = StackKind.EMBEDDED
     has_simulated_clock: bool = False
+    # variables for processes that use the stack's domain and middleware
     environment: Mapping[str, str] = field(default_factory=dict)
-    pids: Callable[[], list[int]] = list
+    pids: Callable[[], list[int]] = list  # returns the stack's present processes
     stack: StackSpec = field(default_factory=StackSpec)
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
-    loads: Sequence[LoadSpec] = ()
+    loads: Sequence[LoadSpec] = ()  # all loads applied there
 
 
 @dataclass(frozen=True)
 class Load:
-    """The implementation of a kind of load.
-
-    Attributes:
-        has_nodes: True if it consists of nodes, over DDS or, on a ROS 2 stack, over rclpy.
-    """
+    """The implementation of a kind of load."""
 
     run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
     available: Callable[[Any, StackSpec], Availability] = lambda *_: Availability(True)
-    has_nodes: bool = False
+    has_nodes: bool = False  # True if it consists of nodes, over DDS or, on a ROS 2 stack, over rclpy
     proof: type[LoadProof] = LoadProof
 
 

@@ -45,18 +45,12 @@ def stress_ng_available() -> Availability:
 
 @dataclass(frozen=True)
 class Effort:
-    """The work of one worker so far.
-
-    Attributes:
-        waited_s: time runnable but not running, s.
-        resident: private memory beyond that of the parent, bytes.
-        written: data written to storage, bytes.
-    """
+    """The work of one worker so far."""
 
     cpu_s: float = 0.0
-    waited_s: float = 0.0
-    resident: int = 0
-    written: int = 0
+    waited_s: float = 0.0  # time runnable but not running, s
+    resident: int = 0  # private memory beyond that of the parent, bytes
+    written: int = 0  # data written to storage, bytes
 
 
 @dataclass(frozen=True)

@@ -315,16 +315,11 @@ class TraceFlow:
 
 @dataclass(frozen=True, kw_only=True)
 class OutsideTrace:
-    """Measurements of a trial outside its trace; ``None`` if not measured.
+    """Measurements of a trial outside its trace; ``None`` if not measured."""
 
-    Attributes:
-        numbers: reported by the stimulus.
-        loops: statistics of the controller manager.
-    """
-
-    numbers: Mapping[str, float] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)  # reported by the stimulus
     resources: StackUse | None = None
-    loops: Mapping[str, Moments] | None = None
+    loops: Mapping[str, Moments] | None = None  # statistics of the controller manager
 
 
 NOTHING_OUTSIDE: Final = OutsideTrace()
@@ -395,27 +390,17 @@ class TrialContext:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredMetric(Metric):
-    """See `Metric`.
+    """See `Metric`."""
 
-    Attributes:
-        window: time span of the measurement, or the reason why there is none.
-        measure: measures the value in that window.
-        definition: start and end of the span, or the statistic, as Markdown.
-        phases: first and last phase, if the goal client's stamps of these check it.
-        path: causal path whose latency it is; empty if it is none.
-        refines: name of the metric that it is a part or tail of; brief tables omit it.
-        stage: stage of a motion that it measures, for the search for the first failing stage; empty for none.
-        in_sweeps: True if sweep tables and progress lines show it.
-    """
-
+    # time span of the measurement, or the reason why there is none
     window: Callable[[TrialContext], Window | Missing | Invalid]
-    measure: Callable[[TrialContext, Window], Measurement]
-    definition: str = ""
-    phases: tuple[Phase, Phase] | None = None
-    path: str = ""
-    refines: str = ""
-    stage: str = ""
-    in_sweeps: bool = True
+    measure: Callable[[TrialContext, Window], Measurement]  # measures the value in that window
+    definition: str = ""  # start and end of the span, or the statistic, as Markdown
+    phases: tuple[Phase, Phase] | None = None  # first and last phase, if the goal client's stamps of these check it
+    path: str = ""  # causal path whose latency it is; empty if it is none
+    refines: str = ""  # name of the metric that it is a part or tail of; brief tables omit it
+    stage: str = ""  # stage of a motion that it measures, for the search for the first failing stage; empty for none
+    in_sweeps: bool = True  # True if sweep tables and progress lines show it
 
     def latency_ns(self, entered: Mapping[str, int] | Mapping[Phase, int]) -> int | None:
         """Returns the time between its phases, from the time of each phase; ``None`` if one is missing."""

@@ -90,25 +90,16 @@ class _StackIsGone(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Procedure:
-    """Procedure of the trials, equal for all compared versions.
+    """Procedure of the trials, equal for all compared versions."""
 
-    Attributes:
-        goals: used in turn.
-        catalogue: metrics to measure.
-        disturb: applies the loads, after the warm-up trials.
-        paths: causal paths whose segments are kept with each trial.
-        watch: observes the stack during the trials (not during warm-up), in addition to the tracer.
-        is_under_test: False for the base, which need not have every process of the requested metrics.
-    """
-
-    goals: Sequence[StimulusCase]
-    catalogue: Catalogue = field(default_factory=lambda: METRICS)
-    disturb: Disturb = undisturbed
-    paths: Sequence[PathSpec] = BUILT_IN_PATHS
+    goals: Sequence[StimulusCase]  # used in turn
+    catalogue: Catalogue = field(default_factory=lambda: METRICS)  # metrics to measure
+    disturb: Disturb = undisturbed  # applies the loads, after the warm-up trials
+    paths: Sequence[PathSpec] = BUILT_IN_PATHS  # causal paths whose segments are kept with each trial
     observer: Observer = field(default_factory=Observer)
-    watch: Watch | None = None
+    watch: Watch | None = None  # observes the stack during the trials (not during warm-up), in addition to the tracer
     clock: PhaseClock = field(default_factory=PhaseClock)
-    is_under_test: bool = True
+    is_under_test: bool = True  # False for the base, which need not have every process of the requested metrics
 
 
 def conduct(

@@ -62,28 +62,19 @@ class TrialTag:
 
 @dataclass(frozen=True, kw_only=True)
 class MoveCommand:
-    """A command to send a goal.
+    """A command to send a goal."""
 
-    Attributes:
-        goal_id: 32 hex characters.
-        seed: seed of the planner's random numbers; ``None`` for a random one.
-        trial: set for measured goals, which get markers in the trace.
-        start: joints at which the plan begins; ``None`` for the arm's present position.
-        timeout_s: wall-clock time after which the client gives up on the goal.
-        plan_only: the goal is planned and not executed; its phases and its plan are marked in the trace.
-        failure: planted fault that makes the goal fail (`PlantedFailure`), or empty; only for the embedded client.
-    """
-
-    goal_id: str
+    goal_id: str  # 32 hex characters
     goal: Goal
-    seed: int | None
-    trial: TrialTag | None
-    start: Mapping[str, float] | None = None
+    seed: int | None  # seed of the planner's random numbers; ``None`` for a random one
+    trial: TrialTag | None  # set for measured goals, which get markers in the trace
+    start: Mapping[str, float] | None = None  # joints at which the plan begins; ``None`` for the arm's present position
     planning_time_s: float
     velocity_scaling: float
     acceleration_scaling: float
-    timeout_s: float
-    plan_only: bool = False
+    timeout_s: float  # wall-clock time after which the client gives up on the goal
+    plan_only: bool = False  # the goal is planned and not executed; its phases and its plan are marked in the trace
+    # planted fault that makes the goal fail (`PlantedFailure`), or empty; only for the embedded client
     failure: str = ""
 
     def to_line(self) -> str:
@@ -111,39 +102,28 @@ class ClientEvent:
 
 @dataclass(frozen=True)
 class ReadyEvent(ClientEvent):
-    """The stack can accept goals.
-
-    Attributes:
-        plan_only: the client supports `MoveCommand.plan_only`; earlier versions do not report it.
-        resets: it requests a reset command after each run (`stack.lines`).
-    """
+    """The stack can accept goals."""
 
     kind = "ready"
 
-    plan_only: bool = False
-    resets: bool = False
+    plan_only: bool = False  # the client supports `MoveCommand.plan_only`; earlier versions do not report it
+    resets: bool = False  # it requests a reset command after each run (`stack.lines`)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MoveReport(ClientEvent):
-    """The end of a goal.
-
-    Attributes:
-        error_code: MoveIt's error code.
-        stamps_ns: time at which the client entered each phase (``CLOCK_MONOTONIC``), by phase name.
-        plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
-        position_error_m, rotation_error_rad: difference of the tip's final pose from the goal; ``None`` if unknown.
-    """
+    """The end of a goal."""
 
     kind = "result"
 
     goal_id: str
-    error_code: int
+    error_code: int  # MoveIt's error code
     message: str
-    stamps_ns: Mapping[str, int]
-    plan_duration_ns: int | None
+    stamps_ns: Mapping[str, int]  # time at which the client entered each phase (``CLOCK_MONOTONIC``), by phase name
+    plan_duration_ns: int | None  # duration of the planned trajectory; ``None`` if nothing was planned
     plan_points: int
     planning_time_s: float
+    # position_error_m, rotation_error_rad: difference of the tip's final pose from the goal; ``None`` if unknown
     position_error_m: float | None
     rotation_error_rad: float | None
 
@@ -171,22 +151,18 @@ def plant_failure(rate: float, *, seed: int | None, trial: TrialTag | None) -> P
 
 @dataclass(frozen=True, kw_only=True)
 class MotionOutcome:
-    """The result of one goal, or of another trial, as observed by its client; see `MoveReport`.
-
-    Attributes:
-        error_code: ``None`` if the stack died before it could report one, or if it is none of MoveIt's.
-        numbers: further measurements of the client, by name with the unit at the end.
-    """
+    """The result of one goal, or of another trial, as observed by its client; see `MoveReport`."""
 
     goal_id: str
     outcome: OutcomeClass
-    error_code: int | None = None
+    error_code: int | None = None  # ``None`` if the stack died before it could report one, or if it is none of MoveIt's
     message: str = ""
     stamps_ns: Mapping[str, int] = field(default_factory=dict)
     plan_duration_ns: int | None = None
     plan_points: int = 0
     position_error_m: float | None = None
     rotation_error_rad: float | None = None
+    # further measurements of the client, by name with the unit at the end
     numbers: Mapping[str, float] = field(default_factory=dict)
 
 

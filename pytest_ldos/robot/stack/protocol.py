@@ -36,30 +36,19 @@ class StimulusCase(Protocol):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One use of a stimulus, with the index of its trial.
+    """One use of a stimulus, with the index of its trial."""
 
-    Attributes:
-        id: unique, 32 hexadecimal characters.
-        seed: of random numbers, for a stimulus that supports seeds.
-        trial: set for a measured trial; ``None`` for a warm-up.
-    """
-
-    id: str
+    id: str  # unique, 32 hexadecimal characters
     index: int
-    seed: int | None
-    trial: TrialTag | None
+    seed: int | None  # of random numbers, for a stimulus that supports seeds
+    trial: TrialTag | None  # set for a measured trial; ``None`` for a warm-up
 
 
 class Stimulus(Protocol):
-    """Interface of a stimulus. Each method returns in bounded time.
+    """Interface of a stimulus. Each method returns in bounded time."""
 
-    Attributes:
-        not_reset: text for a failed `reset`: ``the arm could not return home``.
-        pids: processes that it started for its trials, in addition to its own.
-    """
-
-    not_reset: ClassVar[str] = "nothing is reset"
-    pids: Collection[int] = ()
+    not_reset: ClassVar[str] = "nothing is reset"  # text for a failed `reset`: ``the arm could not return home``
+    pids: Collection[int] = ()  # processes that it started for its trials, in addition to its own
 
     @property
     def takes_seeds(self) -> bool:
@@ -159,23 +148,15 @@ def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
 
 @dataclass(frozen=True)
 class StackInfo:
-    """Description of a running stack, for headers and records.
+    """Description of a running stack, for headers and records."""
 
-    Attributes:
-        name: name of its baselines' folder, such as ``ros2-gz``.
-        description: text that names the parts.
-        rmw: the middleware, as part of the host class.
-        versions: versions of the relevant software, by name.
-        has_simulated_clock: True if its nodes take time from a topic.
-        starts_afresh: True if each start begins in the same state, as a simulation does; hardware stays where it is.
-    """
-
-    name: str
-    description: str
-    rmw: str
-    versions: Mapping[str, str]
+    name: str  # name of its baselines' folder, such as ``ros2-gz``
+    description: str  # text that names the parts
+    rmw: str  # the middleware, as part of the host class
+    versions: Mapping[str, str]  # versions of the relevant software, by name
     kind: StackKind = StackKind.EMBEDDED
-    has_simulated_clock: bool = False
+    has_simulated_clock: bool = False  # True if its nodes take time from a topic
+    # True if each start begins in the same state, as a simulation does; hardware stays where it is
     starts_afresh: bool = True
 
 
@@ -227,17 +208,12 @@ class StackBackend(Protocol):
 
 @dataclass(frozen=True)
 class Installation:
-    """An installed version of the stack.
+    """An installed version of the stack."""
 
-    Attributes:
-        python: interpreter of the embedded stack's processes.
-        environment: variables of a sourced ROS 2 workspace, which replace ours of the same names; ``None`` for ours.
-        launch_file: replaces the launch file in the settings; empty for that one.
-    """
-
-    python: str = sys.executable
+    python: str = sys.executable  # interpreter of the embedded stack's processes
+    # variables of a sourced ROS 2 workspace, which replace ours of the same names; ``None`` for ours
     environment: Mapping[str, str] | None = None
-    launch_file: str = ""
+    launch_file: str = ""  # replaces the launch file in the settings; empty for that one
 
     @property
     def is_ours(self) -> bool:

@@ -141,16 +141,11 @@ _PLANNING_NS: Final = NS_PER_S
 
 
 class Arm(Protocol):
-    """An arm that accepts goals.
-
-    Attributes:
-        is_repeatable: True if its planner supports seeds, so that equal versions plan equal paths.
-        warms_up_by_planning: True if planning alone makes its first motion like the others.
-    """
+    """An arm that accepts goals."""
 
     goal_book: GoalBook
-    is_repeatable: bool
-    warms_up_by_planning: bool
+    is_repeatable: bool  # True if its planner supports seeds, so that equal versions plan equal paths
+    warms_up_by_planning: bool  # True if planning alone makes its first motion like the others
 
     @property
     def can_plan_only(self) -> bool:

@@ -34,23 +34,16 @@ class TopicQos:
 
 @dataclass(frozen=True, kw_only=True)
 class Publisher:
-    """A periodic publisher.
+    """A periodic publisher."""
 
-    Attributes:
-        id: unique among all publishers, subscriptions and clients of the topology.
-        size_bytes: size of the payload.
-        by_unique_ptr: True if messages are passed to rclcpp as `unique_ptr`, False if by reference.
-        line: line of the file, for messages.
-    """
-
-    id: int
+    id: int  # unique among all publishers, subscriptions and clients of the topology
     topic: str
     msg_type: str
-    size_bytes: int
+    size_bytes: int  # size of the payload
     period_ns: int
     qos: TopicQos
-    by_unique_ptr: bool
-    line: int
+    by_unique_ptr: bool  # True if messages are passed to rclcpp as `unique_ptr`, False if by reference
+    line: int  # line of the file, for messages
 
 
 @dataclass(frozen=True, kw_only=True)

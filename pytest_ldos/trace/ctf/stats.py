@@ -23,23 +23,16 @@ class TraceInfo:
     """One trace of a session directory: a domain, or a buffer owner (uid, pid).
 
     Facts missing in the metadata are taken from the path that LTTng gave the trace.
-
-    Attributes:
-        directory: folder of its metadata.
-        environment: the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …).
-        clock: name of the clock that stamps events; ``""`` where they have no time: their `timestamp_ns` is 0.
-        clock_offset_ns: nanoseconds from that clock's zero to the epoch.
-        uuid: of the trace, 32 hexadecimal digits, or ``""``. Rotated chunks of one trace share it.
-        unread: events and fields that no column can hold (text inside arrays of structs); they are skipped.
-        channels: names of the events that each channel (stream class) declares, by its number.
     """
 
-    directory: Path
-    environment: Mapping[str, str | int]
-    clock: str
-    clock_offset_ns: int
-    uuid: str = ""
+    directory: Path  # folder of its metadata
+    environment: Mapping[str, str | int]  # the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …)
+    clock: str  # name of the clock that stamps events; ``""`` where they have no time: their `timestamp_ns` is 0
+    clock_offset_ns: int  # nanoseconds from that clock's zero to the epoch
+    uuid: str = ""  # of the trace, 32 hexadecimal digits, or ``""``. Rotated chunks of one trace share it
+    # events and fields that no column can hold (text inside arrays of structs); they are skipped
     unread: tuple[tuple[str, str], ...] = ()
+    # names of the events that each channel (stream class) declares, by its number
     channels: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -121,17 +114,11 @@ class LinkedFile:
 
 @dataclass(frozen=True)
 class Gap:
-    """A span of one stream in which the tracer discarded events or whole packets.
+    """A span of one stream in which the tracer discarded events or whole packets."""
 
-    Attributes:
-        from_ns: end of the last packet before it, nanoseconds since the epoch.
-        to_ns: end of the packet that reports the loss.
-        events: number of discarded events; those of missing packets are not counted.
-    """
-
-    from_ns: int
-    to_ns: int
-    events: int
+    from_ns: int  # end of the last packet before it, nanoseconds since the epoch
+    to_ns: int  # end of the packet that reports the loss
+    events: int  # number of discarded events; those of missing packets are not counted
     packets: int
 
     def touches(self, from_ns: int, to_ns: int) -> bool:
@@ -154,41 +141,29 @@ class StreamStats:
 
     Rotation cuts a stream into several files; its counters are followed through all of
     them, and the later file reports losses between two files.
-
-    Attributes:
-        trace: index into `DecodedTrace.traces`.
-        packets, events: numbers that were read; other packets are outside the time window.
-        truncated_bytes: bytes after the last whole event of a packet that the end of the file cuts.
-        missing_bytes: bytes of such a packet beyond the end of the file.
-        missing_padding: bytes of padding after a packet's content that the file lacks.
-        foreign_packets: packets with another trace's uuid; they were read by this one's metadata.
-        earlier_events: events lost before the first packet of the stream that is present.
-        repeated_packets: packets left out, because another file of the trace has them.
-        backward_steps: number of times that are earlier than the one before; the events are sorted.
-        channel: number of its stream class in the metadata.
-        missing_before_ns: events before this time are or may be missing: they were overwritten, or are in another
-            part of the recording. ``None`` if none are.
-        earlier_packets: number of packets before the first one that is present; 0 where packets have no numbers.
-        missing_after_ns: events after this time are or may be missing: the stream is cut, or LTTng ended it while
-            others of its channel continued. ``None`` if none are.
     """
 
     path: Path
-    trace: int
+    trace: int  # index into `DecodedTrace.traces`
+    # packets, events: numbers that were read; other packets are outside the time window
     packets: int
     events: int
-    truncated_bytes: int
+    truncated_bytes: int  # bytes after the last whole event of a packet that the end of the file cuts
     gaps: tuple[Gap, ...]
     corruptions: tuple[Corruption, ...] = ()
-    earlier_events: int = 0
-    repeated_packets: int = 0
-    missing_bytes: int = 0
-    missing_padding: int = 0
-    foreign_packets: int = 0
-    backward_steps: int = 0
-    channel: int = 0
+    earlier_events: int = 0  # events lost before the first packet of the stream that is present
+    repeated_packets: int = 0  # packets left out, because another file of the trace has them
+    missing_bytes: int = 0  # bytes of such a packet beyond the end of the file
+    missing_padding: int = 0  # bytes of padding after a packet's content that the file lacks
+    foreign_packets: int = 0  # packets with another trace's uuid; they were read by this one's metadata
+    backward_steps: int = 0  # number of times that are earlier than the one before; the events are sorted
+    channel: int = 0  # number of its stream class in the metadata
+    # events before this time are or may be missing: they were overwritten, or are in another part of the recording.
+    # ``None`` if none are
     missing_before_ns: int | None = None
-    earlier_packets: int = 0
+    earlier_packets: int = 0  # number of packets before the first one that is present; 0 where packets have no numbers
+    # events after this time are or may be missing: the stream is cut, or LTTng ended it while others of its channel
+    # continued. ``None`` if none are
     missing_after_ns: int | None = None
 
     @property

@@ -150,16 +150,11 @@ _FURTHEST_NS: Final = NS_PER_S  # longest time between a goal's acceptance and i
 
 @dataclass(frozen=True, kw_only=True)
 class ActionGoal:
-    """Goal with at least one feedback message; feedback after its end is left out.
+    """Goal with at least one feedback message; feedback after its end is left out."""
 
-    Attributes:
-        accepted_ns: time of the first status of the goal; ``None`` if not in the trace.
-        result_ns: time of the status that reports its end; ``None`` if not in the trace.
-    """
-
-    accepted_ns: int | None
+    accepted_ns: int | None  # time of the first status of the goal; ``None`` if not in the trace
     feedback_ns: tuple[int, ...]
-    result_ns: int | None
+    result_ns: int | None  # time of the status that reports its end; ``None`` if not in the trace
 
     @property
     def begin_ns(self) -> int:

@@ -124,17 +124,12 @@ class Tables:
 
 @dataclass(frozen=True)
 class MissingEvent:
-    """An event that some processes did not write, although other events of theirs imply it.
-
-    Attributes:
-        effect: what is unknown without it.
-        hides: tables of the model that lack rows without it.
-    """
+    """An event that some processes did not write, although other events of theirs imply it."""
 
     event: str
     processes: tuple[int, ...]
-    effect: str
-    hides: tuple[str, ...] = ()
+    effect: str  # what is unknown without it
+    hides: tuple[str, ...] = ()  # tables of the model that lack rows without it
 
 
 @dataclass(frozen=True)

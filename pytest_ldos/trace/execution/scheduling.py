@@ -297,18 +297,14 @@ def _edges(spans: pl.DataFrame) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class ProcessSplit:
-    """Parts of a span, nanoseconds; their sum is the span.
-
-    Attributes:
-        own, others: waited for a CPU that the measurement's own processes occupied, or only others.
-        unknown: not covered by kernel events, or the process that occupied the CPU is unknown.
-    """
+    """Parts of a span, nanoseconds; their sum is the span."""
 
     ran: int
+    # own, others: waited for a CPU that the measurement's own processes occupied, or only others
     own: int
     others: int
     blocked: int
-    unknown: int
+    unknown: int  # not covered by kernel events, or the process that occupied the CPU is unknown
 
     @property
     def whole(self) -> int:

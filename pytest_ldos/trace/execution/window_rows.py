@@ -130,16 +130,11 @@ _OPEN: Final = {
 
 @dataclass(frozen=True)
 class WholeTrace:
-    """Facts about the whole trace that each window needs.
+    """Facts about the whole trace that each window needs."""
 
-    Attributes:
-        once: the observed processes' events that are read at once.
-        pids: observed processes; ``None`` for all.
-    """
-
-    once: DecodedTrace
+    once: DecodedTrace  # the observed processes' events that are read at once
     census: ThreadCensus
-    pids: Collection[int] | None
+    pids: Collection[int] | None  # observed processes; ``None`` for all
 
 
 @dataclass(frozen=True)
@@ -152,21 +147,13 @@ class Carried:
 
 @dataclass(frozen=True)
 class WindowRows:
-    """Rows of a window; ids of entities and rows are the window's own.
+    """Rows of a window; ids of entities and rows are the window's own."""
 
-    Attributes:
-        frames: by table; rows that were open before the window come first.
-        is_open: by table with ends; true for rows that are open after the window.
-        discovered: by table of entities; handles without an init event.
-        counts: of events that the model has no rows for.
-        ends: number of `callback_end`.
-    """
-
-    frames: Mapping[str, pl.DataFrame]
-    is_open: Mapping[str, Mask]
-    discovered: Mapping[str, Discovered]
-    counts: Mapping[str, int]
-    ends: int
+    frames: Mapping[str, pl.DataFrame]  # by table; rows that were open before the window come first
+    is_open: Mapping[str, Mask]  # by table with ends; true for rows that are open after the window
+    discovered: Mapping[str, Discovered]  # by table of entities; handles without an init event
+    counts: Mapping[str, int]  # of events that the model has no rows for
+    ends: int  # number of `callback_end`
 
 
 class WindowReader:

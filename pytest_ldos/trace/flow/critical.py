@@ -41,17 +41,13 @@ class SegmentKind(StrEnum):
 
 @dataclass(frozen=True)
 class Segment:
-    """Part of a passage, which begins where the previous one ends (nanoseconds since the epoch).
-
-    Attributes:
-        subject: topic, reception or callback that the segment belongs to.
-        thread: id in the model of the thread on which the time was spent (of a transport, the receiver's); -1 for none.
-    """
+    """Part of a passage, which begins where the previous one ends (nanoseconds since the epoch)."""
 
     kind: SegmentKind
-    subject: str
+    subject: str  # topic, reception or callback that the segment belongs to
     begin_ns: int
     end_ns: int
+    # id in the model of the thread on which the time was spent (of a transport, the receiver's); -1 for none
     thread: int = -1
 
     @property
@@ -201,16 +197,12 @@ class CriticalPaths:
 
 @dataclass(frozen=True)
 class _Leg:
-    """Step of the backward search: contiguous segments, and what was before them.
-
-    Attributes:
-        run: callback run in which they begin; -1 for none.
-        before, thread: subject and thread of the time before, if there is no run; -1 for an unknown thread.
-    """
+    """Step of the backward search: contiguous segments, and what was before them."""
 
     segments: Sequence[Segment]
     begin_ns: int
-    run: int = -1
+    run: int = -1  # callback run in which they begin; -1 for none
+    # before, thread: subject and thread of the time before, if there is no run; -1 for an unknown thread
     before: str = ""
     thread: int = -1
 

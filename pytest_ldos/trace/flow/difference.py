@@ -114,18 +114,13 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Differences between two versions.
+    """Differences between two versions."""
 
-    Attributes:
-        new, gone: things in some run of one version and in none of the other.
-        compared: quantities of all runs, the largest significant difference first.
-        in_some_runs: names of quantities of both versions that some runs lack.
-    """
-
+    # new, gone: things in some run of one version and in none of the other
     new: tuple[Thing, ...]
     gone: tuple[Thing, ...]
-    compared: tuple[Compared, ...]
-    in_some_runs: tuple[str, ...]
+    compared: tuple[Compared, ...]  # quantities of all runs, the largest significant difference first
+    in_some_runs: tuple[str, ...]  # names of quantities of both versions that some runs lack
     evidence: Evidence
     base_runs: int
     head_runs: int

@@ -39,19 +39,12 @@ except OSError as error:
 
 @dataclass(frozen=True)
 class Installed:
-    """Installed software.
+    """Installed software."""
 
-    Attributes:
-        versions: versions of the parts, of pytest-ldos and of Python, by name; missing ones are left out.
-        is_traced: True if pytest-ldos was built with tracepoints.
-        load_fault: why the tracepoints cannot be loaded although they were built; empty if they can.
-        place: package that contains `stack` and `dds` there.
-    """
-
-    versions: dict[str, str]
-    is_traced: bool
-    load_fault: str = ""
-    place: str = _WING
+    versions: dict[str, str]  # versions of the parts, of pytest-ldos and of Python, by name; missing ones are left out
+    is_traced: bool  # True if pytest-ldos was built with tracepoints
+    load_fault: str = ""  # why the tracepoints cannot be loaded although they were built; empty if they can
+    place: str = _WING  # package that contains `stack` and `dds` there
 
     @property
     def missing(self) -> list[str]:

@@ -218,14 +218,10 @@ class Kinematics:
 
 @dataclass(frozen=True)
 class TimedPath:
-    """A trajectory with the content of a `trajectory_msgs/JointTrajectory`.
+    """A trajectory with the content of a `trajectory_msgs/JointTrajectory`."""
 
-    Attributes:
-        times_s: times since the start; shape ``(n,)``, the first is 0.
-        positions, velocities, accelerations: rad, rad/s, rad/s²; shape ``(n, 7)``.
-    """
-
-    times_s: npt.NDArray[np.float64]
+    times_s: npt.NDArray[np.float64]  # times since the start; shape ``(n,)``, the first is 0
+    # positions, velocities, accelerations: rad, rad/s, rad/s²; shape ``(n, 7)``
     positions: npt.NDArray[np.float64]
     velocities: npt.NDArray[np.float64]
     accelerations: npt.NDArray[np.float64]

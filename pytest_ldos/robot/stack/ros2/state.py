@@ -198,22 +198,16 @@ def group_names(semantics: str) -> list[str]:
 
 @dataclass
 class Readiness:
-    """Known state of a stack's readiness.
+    """Known state of a stack's readiness."""
 
-    Attributes:
-        controllers: names that must be active.
-        action, joint_states, group: empty if none is needed.
-        others: further conditions, as in `Ros2Spec.ready`.
-        needs_clock: True if a simulator's clock must be running.
-    """
-
-    controllers: Sequence[str]
+    controllers: Sequence[str]  # names that must be active
     controller_manager: str
+    # action, joint_states, group: empty if none is needed
     action: str
     joint_states: str
     group: str
-    needs_clock: bool
-    others: Sequence[str] = ()
+    needs_clock: bool  # True if a simulator's clock must be running
+    others: Sequence[str] = ()  # further conditions, as in `Ros2Spec.ready`
     _seen: set[str] = field(default_factory=set)
     _states: Mapping[str, str] | None = None
     _actions: Sequence[str] = ()
