@@ -41,11 +41,7 @@ def launch_available() -> Availability:
 
 
 def entities_of(what: Any, arguments: Mapping[str, str] | None = None) -> list[Any]:
-    """Entities of a launch description, of actions, or of a launch file (Python, XML or YAML) with its arguments.
-
-    Raises:
-        ConfigurationError: it is none of these, or the file does not exist.
-    """
+    """Entities of a launch description, of actions, or of a launch file; raises `ConfigurationError` for others."""
     from launch import LaunchDescription, LaunchDescriptionEntity  # noqa: PLC0415 - only where ROS is
 
     if isinstance(what, str | os.PathLike):
@@ -134,10 +130,7 @@ class LaunchedProcess:
 def end_survivors(environment: Mapping[str, str]) -> list[str]:
     """Ends all processes that were started with these variables, and their new children; returns their names.
 
-    They remain if launch is killed, or if a process started others in the background.
-
-    Raises:
-        RuntimeError: a process survived SIGKILL.
+    They remain if launch is killed, or a process started others. Raises `RuntimeError` if one survives SIGKILL.
     """
     names: dict[psutil.Process, str] = {}
     for number, patience_s in _LADDER:

@@ -75,9 +75,7 @@ class PlainReader:
     def read(self, hint: Any, value: Any, what: str) -> Any:
         """Reads a value of a type; `what` is its name in errors.
 
-        Raises:
-            ValueError: it or a nested value has a wrong type; the message names the first one.
-            TypeError: an object lacks a field or has an unknown one.
+        Raises `ValueError`, which names the first value of a wrong type, or `TypeError` for a missing or unknown field.
         """
         return self.reader_of(hint)(value, what)
 
@@ -188,8 +186,7 @@ class RecordFormat:
     def decode(self, text: str, path: Path, read: Callable[[dict[str, Any]], _Read]) -> _Read:
         """Reads the fields of a file; `path` is named in errors.
 
-        Raises:
-            RecordUnreadable: it is no JSON, of another kind or version, or `read` found it damaged.
+        Raises `RecordUnreadable` if it is no JSON, of another kind or version, or `read` found it damaged.
         """
         try:
             document = _parse_json(text)
@@ -233,15 +230,9 @@ _REMEDIES: Final = {
 
 @contextmanager
 def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterator[None]:
-    """Converts errors of writing a file or folder.
+    """Converts errors of writing: `NotWritten` for a full or failing disk or no permission, else `ConfigurationError`.
 
-    Args:
-        needs: number of bytes, if known.
-        otherwise: option with which the user can choose another place.
-
-    Raises:
-        NotWritten: the disk is full or failing, or there is no permission.
-        ConfigurationError: the path is not valid for a file or folder.
+    `needs` is the number of bytes, if known; `otherwise` an option with which the user can choose another place.
     """
     try:
         yield
@@ -294,11 +285,7 @@ def _make_room(place: Path, needs: int) -> str:
 
 
 def require_writable_file(file: Path) -> None:
-    """Creates the folder of a result file; does not change an existing file.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`; also if it is a folder, a pipe or a device.
-    """
+    """Creates a result file's folder, without changing the file; raises as `writing`, also if it is no regular file."""
     with writing(file):
         if file.is_dir():
             raise ConfigurationError(f"{file} cannot be written: it is a folder", remedy="name a file in it")

@@ -120,11 +120,7 @@ LARGEST_EFFECT: Final = 10.0
 
 
 def percent(share: float, digits: int | None = 1, *, signed: bool = False) -> str:
-    """A share as a percentage, ``12.5 %`` or ``+12.5 %``.
-
-    Args:
-        digits: number of decimals; ``None`` for two significant digits up to 100 %.
-    """
+    """A share as ``12.5 %`` or ``+12.5 %``, with `digits` decimals, or else two significant digits up to 100 %."""
     if digits is None:
         digits = 2 if 0 < share < 0.00995 else 1 if share < 0.0995 else 0
     return f"{100 * share:{'+' if signed else ''}.{digits}f} %"

@@ -142,11 +142,7 @@ def next_done(
 
 
 def fetch(client: Client, future: Future) -> object:
-    """The result of a finished task; waits if it is recomputed because its worker died.
-
-    Raises:
-        LookupError: the scheduler forgot the task, for example after a worker died during the transfer of results.
-    """
+    """The result of a finished task, recomputed if its worker died; raises `LookupError` if the task was forgotten."""
     from distributed import CancelledError
 
     while True:

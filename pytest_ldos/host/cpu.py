@@ -145,11 +145,8 @@ def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
 def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]:
     """Confines all threads of the processes to `cpus`, in passes until there is no new one; returns their former CPUs.
 
-    A thread that is already confined to fewer CPUs is unchanged.
-
-    Raises:
-        PermissionError: the processes belong to another user; threads confined so far get their CPUs back.
-        OSError: none of the CPUs exists.
+    A thread that is already confined to fewer CPUs is unchanged. Raises `PermissionError` for processes of another
+    user, after it has undone everything, and `OSError` if none of the CPUs exists.
     """
     before = read_affinities(pids())
     try:

@@ -141,12 +141,9 @@ _REGISTER_TIMEOUT: Final = "LTTNG_UST_REGISTER_TIMEOUT"
 
 
 class LttngRecorder:
-    """A recording session; see `Recorder`.
+    """A recording session; see `Recorder`. The trace's `directory` must not exist yet.
 
-    Args:
-        directory: folder of the trace; must not exist yet.
-        lossless: recorded processes wait for space in full buffers instead of losing events. That
-            disturbs them, so it is not for measurements.
+    If `lossless`, recorded processes wait for space in full buffers; that disturbs them: not for measurements.
     """
 
     def __init__(self, directory: Path, log_directory: Path, *, lossless: bool = False) -> None:

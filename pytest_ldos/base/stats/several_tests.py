@@ -91,10 +91,7 @@ def critical_values(alpha: float, fractions: Fractions, rule: SpendingRule = spe
     """The critical value of the standardised difference at each look.
 
     The statistics of the looks are those of a Brownian motion at their information. Its density below all earlier
-    critical values is propagated from look to look on a grid.
-
-    Raises:
-        ValueError: the fractions are not increasing within 0 and 1.
+    critical values is propagated from look to look on a grid. Raises `ValueError` unless the fractions rise in (0, 1].
     """
     rising = all(before < after for before, after in zip((0.0, *fractions), fractions, strict=False))
     if not fractions or not rising or fractions[-1] > 1:

@@ -35,8 +35,7 @@ _MOST_CPUS: Final = 1 << 13  # the most that Linux supports; larger numbers in a
 def choose_cpus(asked: int | str, where: str) -> Cpus:
     """Returns the CPUs that are `asked` for, by their number or in a valid list.
 
-    Raises:
-        ConfigurationError: some do not exist, or are forbidden to this process; the message lists the usable ones.
+    Raises `ConfigurationError` for missing and forbidden ones; the message lists the usable ones.
     """
     ours = our_cpus()
     if isinstance(asked, int):

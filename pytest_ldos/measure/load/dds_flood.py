@@ -116,11 +116,9 @@ def build_proof(
     is_impaired: bool = False,
     group: GroupReading = NOT_READ,
 ) -> FloodProof:
-    """Builds the proof from the reports since the measurement began.
+    """Builds the proof from the reports since the measurement began; without readers, there is no `counter`.
 
-    Args:
-        counter: reports of the receiver; ``None`` for a flood without readers.
-        is_impaired: True if its messages cross a network that deliberately loses messages.
+    If it `is_impaired`, its messages cross a network that deliberately loses messages.
     """
     spans = [(each.first, each.last) for each in publishers if each.first is not None and each.last is not None]
     sent = _sent(publishers, counter)

@@ -162,9 +162,7 @@ class Sender(Protocol):
 class Flood:
     """Sends on all topics of this process. Any thread may set `throttle`, the share of the rate to use.
 
-    Args:
-        awaits_readers: True to begin when each topic has a reader.
-        may_begin: also returns True before the flood begins.
+    It begins when `may_begin` returns True and, if it `awaits_readers`, each topic has a reader.
     """
 
     def __init__(

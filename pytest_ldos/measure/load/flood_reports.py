@@ -190,8 +190,7 @@ _HEADER: Final = "std_msgs/msg/Header"
 def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
     """Returns a reader of a type's stamp, ns: the header's or the first transform's; a stamp of 0 gives ``None``.
 
-    Raises:
-        ConfigurationError: the type is not known here, or its messages have no stamp.
+    Raises `ConfigurationError` for a type that is not known here, or has no stamp.
     """
 
     def ns(stamp: Message) -> int | None:
@@ -227,8 +226,7 @@ _COUNT: Final = 4  # bytes of the length of a list
 def stamp_place(ros_type: str) -> int:
     """Returns the place of the first stamp in an encoded message that begins with a header, or a list of such messages.
 
-    Raises:
-        ConfigurationError: ROS 2 as it is sourced does not have the type, or its messages have no such stamp.
+    Raises `ConfigurationError` if ROS 2 as it is sourced does not have the type, or it has no such stamp.
     """
     first = _first_field(ros_type)
     nested = _LIST.fullmatch(first)

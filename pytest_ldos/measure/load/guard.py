@@ -52,11 +52,7 @@ def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
 def guard_program(
     spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite
 ) -> tuple[list[str], Mapping[str, str]]:
-    """Command and variables of a Python process over Cyclone DDS, or over rclpy.
-
-    Raises:
-        ConfigurationError: the topic's messages carry no stamp.
-    """
+    """Command and variables of a process over Cyclone DDS or rclpy; raises `ConfigurationError` without stamps."""
     numbers = ("silence_ms", "window_ms", "late_share", "least_share", "decrease", "increase")
     parameters = {
         "program": NAME,

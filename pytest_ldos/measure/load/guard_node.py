@@ -187,9 +187,7 @@ _FAREWELL_NS: Final = 3 * NS_PER_S  # time limit for releasing the publishers at
 class Guard:
     """Its node calls the functions without arguments, `end_window` and `report` periodically.
 
-    Args:
-        stamp_of: returns the stamp of a message, ns; ``None`` for one without.
-        setter_of: returns a client of the node with a name, without the slash before it.
+    `stamp_of` returns a message's stamp, ns, if any; `setter_of` a client of a node, whose name has no slash before it.
     """
 
     def __init__(

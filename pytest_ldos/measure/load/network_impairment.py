@@ -68,11 +68,9 @@ class Crossing:
 
 
 class NetworkProbe:
-    """Sends pairs of probes, and receives them, in two threads; raises `LoadFailed` if no port is free.
+    """Sends a pair of probes every `interval_s`, and receives them, in two threads.
 
-    Args:
-        interval_s: time between two pairs.
-        patience_s: time limit after which a probe counts as lost.
+    After `patience_s`, a probe counts as lost. Raises `LoadFailed` if no port is free.
     """
 
     def __init__(self, ports: range, *, interval_s: float, patience_s: float) -> None:

@@ -113,11 +113,7 @@ _PERIOD_S: Final = 1.0
 
 @contextmanager
 def watched(look: Callable[[], None]) -> Iterator[None]:
-    """Calls `look` every second in a separate thread, and at the end of the ``with`` block.
-
-    Raises:
-        Exception: the error that `look` raised; it is not called again.
-    """
+    """Calls `look` every second in a thread until it fails, and at the end of the ``with`` block; raises its error."""
     stopping = threading.Event()
     failures: list[BaseException] = []
 
@@ -185,11 +181,7 @@ def load_processes(
     environment: Mapping[str, str] | None = None,
     death_signal: signal.Signals = signal.SIGKILL,
 ) -> Iterator[ProcessGroup]:
-    """A group for processes of a load, which end with the ``with`` block.
-
-    Args:
-        environment: variables of ROS nodes, which are recorded; ``None`` for other processes.
-    """
+    """A group for a load's processes during the ``with`` block; with `environment`, they are recorded ROS nodes."""
     group = ProcessGroup(
         log_directory=site.log_directory,
         prefix=() if environment is None else site.recorder.prefix,

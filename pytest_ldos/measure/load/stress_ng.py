@@ -89,11 +89,7 @@ Proof = TypeVar("Proof", bound=GroupedProof)
 
 
 class RunningStressor(Generic[Proof]):
-    """A running stress-ng; the work of a dead worker counts up to its last check.
-
-    Args:
-        cpus: CPUs that the workers may use; ``None`` for all of this process.
-    """
+    """A running stress-ng on `cpus`, or all of this process; a dead worker's work counts up to its last check."""
 
     def __init__(
         self, spec: StressSpec, site: LoadSite, child: Child, prove: Callable[[Stress], Proof], cpus: Cpus | None

@@ -204,8 +204,7 @@ def load_metrics(given: str | None) -> tuple[OwnMetric, ...]:
 def load_own(source: OwnSource) -> tuple[OwnMetric, ...]:
     """Loads user-defined metrics: a file is executed each time, a module is imported as usual.
 
-    Raises:
-        ConfigurationError: it does not exist, cannot be loaded, or registers an object that is no metric.
+    Raises `ConfigurationError` if it does not exist, cannot be loaded, or registers an object that is no metric.
     """
     given = source.given
     try:
@@ -291,11 +290,7 @@ def built_in_of(stack: StackSpec) -> Catalogue:
 def catalogue_of(
     own: Iterable[OwnMetric], declared: Iterable[MetricSpec] = (), *, built_in: Catalogue = METRICS
 ) -> Catalogue:
-    """Built-in, declared and user-defined metrics.
-
-    Raises:
-        ConfigurationError: an element is no `OwnMetric`, or a name is taken.
-    """
+    """Built-in, declared and own metrics; raises `ConfigurationError` for a taken name, or an object that is none."""
     ours: Catalogue = {**built_in, **{spec.name: declare(spec) for spec in declared}}
     taken: Catalogue = {**METRICS, **OF_CALLS, **ours}
     registered: dict[str, OwnMetric] = {}

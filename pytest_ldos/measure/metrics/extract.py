@@ -202,9 +202,7 @@ def find_trial(
 ) -> TrialSpan | None:
     """Finds a client's goal in the trace: by its markers or, in a trace without any, by the client's stamps.
 
-    Args:
-        stamps_ns: ``CLOCK_MONOTONIC``.
-        clock_offset_ns: from that clock's zero to the epoch (`TraceInfo.clock_offset_ns`).
+    These are of ``CLOCK_MONOTONIC``; the offset is from its zero to the epoch (`TraceInfo.clock_offset_ns`).
     """
     if model.trials or not {Phase.GOAL_SENT, Phase.RESULT} <= set(stamps_ns):
         return model.trials.get(goal_id)
@@ -244,12 +242,9 @@ def extract_trial(
     trace_flow: TraceFlow | None = None,
     outside: OutsideTrace = NOTHING_OUTSIDE,
 ) -> TrialMetrics:
-    """Measures one trial.
+    """Measures a trial of `find_goals` or `find_trial`; the goal client's `stamps_ns` check the recording.
 
-    Args:
-        trial: result of `find_goals` or `find_trial`.
-        stamps_ns: the goal client's stamps, which check the recording.
-        trace_flow: shared by all trials of a trace; built on first use by default.
+    `trace_flow` is shared by all trials of a trace; built on first use by default.
     """
     if trial is None:
         return _distrust("the trial's markers are not in the trace", model, catalogue)

@@ -175,11 +175,7 @@ T1_MEAN: Final = _latency(
 
 
 class PlanningSplits:
-    """Splits the planning of a trace's trials, by `build_thread_states`.
-
-    Args:
-        own_side: processes of the measurement: the stack, loads, recorders, and this process.
-    """
+    """Splits trials' planning by `build_thread_states`; `own_side` are the stack, loads, recorders and this process."""
 
     def __init__(self, trace: DecodedTrace, states: pl.DataFrame, own_side: Collection[int]) -> None:
         self._states = states

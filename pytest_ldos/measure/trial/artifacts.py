@@ -287,11 +287,7 @@ def resumable() -> Iterator[None]:
 
 
 def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
-    """Writes the record of a scenario.
-
-    Raises:
-        NotWritten: it was written elsewhere or not at all; the message names the place and the required space.
-    """
+    """Writes a scenario's record; raises `NotWritten`, which names the needed space, and where it is instead."""
     content = encode_trials(trials)
     try:
         write_atomically(folder.trials_file, content)

@@ -112,14 +112,9 @@ def conduct(
     declared: Iterable[MetricSpec] = (),
     observer: Observer | None = None,
 ) -> TrialSet:
-    """Runs and measures the trials of a scenario; see `add_trials` and `Procedure`.
+    """Runs and measures the trials of a scenario, with `own` and `declared` metrics; see `add_trials` and `Procedure`.
 
-    Args:
-        own: user-defined metrics, measured in addition to the built-in ones.
-        declared: metrics of paths, topics and processes, likewise.
-
-    Raises:
-        ConfigurationError: a user-defined metric has a name that is taken, or the stack lacks a process of a metric.
+    Raises `ConfigurationError` if a metric's name is taken, or the stack lacks its process.
     """
     catalogue = catalogue_of(own, declared, built_in=built_in_of(spec.stack))
     procedure = Procedure(goals=goals, catalogue=catalogue, disturb=disturb, observer=observer or Observer())

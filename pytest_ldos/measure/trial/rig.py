@@ -318,10 +318,8 @@ class OutsideMeter:
     def begin(self, *, is_under_test: bool) -> None:
         """Prepares for trials of the warm stack.
 
-        Raises:
-            ConfigurationError: a stack under test lacks a metric's process, node or loop; the message lists those
-                that it has. A base may lack them.
-            Unavailable, BringUpFailed: the controller manager does not answer.
+        Raises `ConfigurationError` if a stack under test, not a base, lacks a metric's process, node or loop, and
+        lists those that it has. Raises `Unavailable` or `BringUpFailed` if the controller manager does not answer.
         """
         loops = self._loops() or {}
         if not is_under_test:

@@ -58,12 +58,9 @@ def ports_of(domain: int) -> range:
 
 @contextmanager
 def claim_domain() -> Iterator[int]:
-    """Claims an unused domain id of this machine inside the ``with`` block.
+    """Claims an unused domain id of this machine inside the ``with`` block; raises `Unavailable` if all are in use.
 
     The claim is an abstract socket, so it cannot outlive this process.
-
-    Raises:
-        Unavailable: all domains are in use.
     """
     candidates = list(range(FIRST_DOMAIN, LAST_DOMAIN + 1))
     random.SystemRandom().shuffle(candidates)

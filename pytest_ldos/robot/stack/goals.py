@@ -195,11 +195,7 @@ Parsed = TypeVar("Parsed")
 
 
 def read_goals(file: Path) -> GoalBook:
-    """Reads the goal sets and the home position from a file.
-
-    Raises:
-        ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names the goal and the key.
-    """
+    """Reads the goal sets and the home position; raises `ConfigurationError`, which names a wrong goal and its key."""
     table = load_goal_file(file, {"home", "goal_sets"})
     home = parse_goal("home", table.get("home"), f"{file}: home")
     if home.joints is None:

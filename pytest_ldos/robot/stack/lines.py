@@ -136,10 +136,7 @@ class PlantedFailure(StrEnum):
 def plant_failure(rate: float, *, seed: int | None, trial: TrialTag | None) -> PlantedFailure | None:
     """Returns the way in which a goal fails, half by the planner and half by the controller; ``None`` if it does not.
 
-    Args:
-        rate: share of the measured goals that fail.
-        seed: seed of the trial; ``None`` for a random one.
-        trial: ``None`` for goals that are not measured, such as the return home: they never fail.
+    `rate` is the share of the measured goals that fail; others, such as the way home, have no `trial` and never fail.
     """
     if trial is None or rate <= 0:
         return None
@@ -369,11 +366,9 @@ _TEXTS: Final = ("error_string", "error_msg", "message")
 
 
 def judge_end(status: str, result: Any, success_codes: Collection[int]) -> tuple[OutcomeClass, str]:
-    """Returns the outcome of an accepted goal, and why it is not a success.
+    """Returns the outcome of an accepted goal with a status (``succeeded``, ``aborted``, …), and why it is no success.
 
-    Args:
-        status: ``succeeded``, ``aborted``, ``canceled``, …
-        success_codes: numbers that mean success; empty for the type's own success constants, or 0 without any.
+    Without `success_codes`, the type's own success constants mean success, or 0 without any.
     """
     if status != "succeeded":
         return OutcomeClass.ABORTED, f"the goal ended as {status}{details_of(result)}"

@@ -25,11 +25,7 @@ _LARGEST_FLOAT: Final = float(np.finfo(np.float32).max)
 
 
 def find_type(name: str, kind: str) -> Any:
-    """Returns the class of a type by its name, ``PACKAGE/KIND/NAME``; the kind is ``msg``, ``srv`` or ``action``.
-
-    Raises:
-        ConfigurationError: its package is not sourced, or has no such type.
-    """
+    """Returns the class of ``PACKAGE/KIND/NAME`` (msg, srv, action); raises `ConfigurationError` if it is missing."""
     package, *others = name.split("/")
     if others[:-1] != [kind]:
         raise ConfigurationError(f"package {package} has no type {name}", remedy=f"give one as {package}/{kind}/NAME")
@@ -53,12 +49,9 @@ RCLPY: Final = MessageLayer(lambda name: find_type(name, "msg")(), lambda messag
 
 
 def fill(message: Any, values: Mapping[str, Any], where: str, layer: MessageLayer = RCLPY) -> Any:
-    """Sets a message's fields from plain values, and returns it.
+    """Sets a message's fields from plain values, and returns it; raises `ConfigurationError` for wrong ones.
 
     A message of numbers alone, such as a point, may be given as their list, an integer by the name of a constant.
-
-    Raises:
-        ConfigurationError: a field that the type does not have (the nearest is named), or a value of another type.
     """
     types = layer.types_of(message)
     for name, value in values.items():

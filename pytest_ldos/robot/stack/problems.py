@@ -56,11 +56,8 @@ def count_problems(spec: ScenarioSpec, goals: Sequence[StimulusCase] | str) -> i
 def read_problems(spec: PlanSpec) -> CaseBook:
     """Reads problems, with the planner and the limits of the settings in place of their own.
 
-    Each case's message has ``scene`` and ``request``, as fields of the types.
-
-    Raises:
-        ConfigurationError: a file cannot be read, a request has no scene, a number is not finite, two problems have the
-            same name, or there is no problem.
+    Each case's message has ``scene`` and ``request``, as fields of the types. Raises `ConfigurationError` if a file
+    cannot be read, a request has no scene, a number is not finite, a name occurs twice, or there is no problem.
     """
     path = Path(spec.problems)
     found = list(_of_folder(path) if path.is_dir() else _by_hand(path))
@@ -213,10 +210,7 @@ def _collision_object(name: str, frame: str, shapes: Sequence[tuple[str, Any, Ma
 def read_scene(file: Path, frame: str) -> list[dict[str, Any]]:
     """Reads objects of primitive shapes from MoveIt's text format (``.scene``), with or without poses of objects.
 
-    Raises:
-        ConfigurationError: it cannot be read, or has a mesh.
-
-    Reference: `PlanningScene::loadGeometryFromStream`.
+    Raises `ConfigurationError` for a mesh, or an unreadable file. Reference: `PlanningScene::loadGeometryFromStream`.
     """
     try:
         lines = iter(file.read_text("utf-8").splitlines()[1:])  # after the scene's name

@@ -94,11 +94,7 @@ class Conversation:
                 self.misunderstood = f"the {name} printed a line that is not an event: {quoted(line)}"
 
     def await_ready(self, timeout_s: float) -> bool:
-        """Returns True if the client became ready in time and before any process ended.
-
-        Raises:
-            ConfigurationError: it refused to begin; has its message.
-        """
+        """Returns True if the client is ready before a timeout or end; raises `ConfigurationError` if it refuses."""
         event = self._next_event(timeout_s)
         match event:
             case ReadyEvent():

@@ -73,8 +73,7 @@ class Conversation:
     def await_all(self, event: str, *, limit_s: float, tolerant: bool = False) -> list[str]:
         """Reads until every process has reported an event; returns the names of those without a report in time.
 
-        Raises:
-            ProcessEnded: a process ended although `tolerant` is False.
+        Raises `ProcessEnded` if a process ended, unless `tolerant`.
         """
         deadline_s = time.monotonic() + limit_s
         while True:

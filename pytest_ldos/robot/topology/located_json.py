@@ -134,8 +134,7 @@ class Place:
 def read_located(text: str, file: str) -> Place:
     """Returns the root of a file.
 
-    Raises:
-        ConfigurationError: it is not JSON, repeats a key or has an invalid number; the message has file and line.
+    Raises `ConfigurationError` with file and line if it is not JSON, repeats a key or has an invalid number.
     """
     try:
         _refuse_deep(text, file)
@@ -153,8 +152,7 @@ LONGEST_FILE: Final = 4 * 1024 * 1024  # bytes
 def read_source(path: Path, what: str, *, remedy: str) -> str:
     """Returns the text of a regular file, `what` in errors; `remedy` is for a file that does not exist.
 
-    Raises:
-        ConfigurationError: it cannot be read, is a device or a pipe, too long, or not UTF-8.
+    Raises `ConfigurationError` if it cannot be read, is a device or a pipe, too long, or not UTF-8.
     """
     try:
         mode = path.stat().st_mode

@@ -263,11 +263,7 @@ def our_topologies() -> list[str]:
 
 
 def read_topology(file: str) -> Topology:
-    """Reads a topology from a file, or a built-in one by name.
-
-    Raises:
-        ConfigurationError: it cannot be read, or its content is invalid; the message has line and key.
-    """
+    """Reads a topology from a file, or a built-in one by name; raises `ConfigurationError` with line and key."""
     if file in our_topologies():
         name = f"{file}{_SUFFIX}"
         return decode_topology(files(__package__).joinpath("topologies", name).read_text("utf-8"), name)

@@ -97,11 +97,7 @@ def versions_of(installation: Installation) -> Mapping[str, str]:
 
 
 def embedded_info(installation: Installation = OURS, *, driver: StimulusSpec | None = None) -> StackInfo:
-    """Describes the stack without starting it; all of its parts must be installed.
-
-    Args:
-        driver: settings of its stimulus; ``None`` for goals of the arm.
-    """
+    """Describes an installed stack without starting it; `driver` is its stimulus, ``None`` for goals of the arm."""
     driver = driver or MoveGroupSpec()
     versions = versions_of(installation)
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"

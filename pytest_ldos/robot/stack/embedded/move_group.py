@@ -213,11 +213,7 @@ class Planner:
     def plan(
         self, goal: Goal, request: Message, start: Joints, seed: int, *, kinematics: Kinematics | None = None
     ) -> Plan:
-        """Plans a path for a `MotionPlanRequest`, among the model's obstacles or those of `kinematics`.
-
-        Raises:
-            Failed: nothing was planned; has MoveIt's code for the cause.
-        """
+        """Plans a path among the model's or `kinematics`' obstacles; raises `Failed`, which has MoveIt's code."""
         began = time.monotonic()
         kinematics = kinematics or self._kinematics
         if contact := kinematics.contact(start):

@@ -52,8 +52,7 @@ class Panda:
 def load_panda(objects: Sequence[Message] = ()) -> Panda:
     """Compiles the model, after a sequence of `moveit_msgs/CollisionObject` has changed its obstacles.
 
-    Raises:
-        Failed: an object is not made of boxes, spheres and cylinders, or has no valid size or pose.
+    Raises `Failed` for one not made of boxes, spheres and cylinders, or without a valid size or pose.
     """
     xml = files("pytest_ldos.robot.stack.embedded").joinpath("panda.xml").read_text("utf-8")
     if objects:
@@ -246,11 +245,7 @@ def to_message(path: TimedPath, joint_names: Sequence[str]) -> Message:
 
 
 def from_message(trajectory: Message) -> TimedPath:
-    """Returns the path of a `JointTrajectory` whose points all have velocities and accelerations.
-
-    Raises:
-        ValueError: there are too few points, or they are out of order or incomplete.
-    """
+    """Returns a `JointTrajectory`'s path; raises `ValueError` for too few, disordered or incomplete points."""
     points = trajectory.points
     times = np.array([duration_ns(point.time_from_start) for point in points]) / NS_PER_S
     if len(points) < 2 or np.any(np.diff(times) <= 0):
@@ -353,8 +348,7 @@ def to_start(state: Message, joint_names: Sequence[str]) -> npt.NDArray[np.float
 def to_goal(alternatives: Sequence[Message], joint_names: Sequence[str]) -> Goal:
     """Returns the goal of a `MotionPlanRequest`'s constraints.
 
-    Raises:
-        Failed: not exactly one set of constraints, or neither a complete pose of the tip nor a value for every joint.
+    Raises `Failed` unless they are one set, with a complete pose of the tip or a value for every joint.
     """
     if len(alternatives) != 1:
         raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "exactly one set of goal constraints is planned for")

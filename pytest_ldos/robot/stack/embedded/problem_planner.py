@@ -56,8 +56,7 @@ class ProblemPlanner:
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
         """Plans each problem without time, so that only a problem that no planner can solve gives another reason.
 
-        Raises:
-            ConfigurationError: the planner is missing, a type lacks a field, or problems cannot be planned; names them.
+        Raises `ConfigurationError`, which names such problems, a missing planner, or a field that a type lacks.
         """
         if self._spec.tool not in {"", TIP_LINK}:
             raise ConfigurationError(

@@ -176,9 +176,7 @@ class Ros2Stack:
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
         """Waits for all parts that a goal needs, then for the client; `on_waiting` gets the missing parts now and then.
 
-        Raises:
-            BringUpFailed: a process ended, or a timeout; names the missing parts.
-            ConfigurationError: the program of a stimulus refused to begin.
+        Raises `BringUpFailed` with them at a timeout or end, `ConfigurationError` if a stimulus refused to begin.
         """
         self._watch = watch
         limit_s = self._spec.ros2.ready_timeout_s

@@ -270,9 +270,7 @@ def isolated(
 ) -> Iterator[Isolation]:
     """Isolates a stack with an environment, ours by default; starts a router if its middleware needs one.
 
-    Raises:
-        Unavailable: its middleware is not sourced.
-        BringUpFailed: the router did not start.
+    Raises `Unavailable` if its middleware is not sourced, and `BringUpFailed` if the router does not start.
     """
     variables = isolated_environment(spec, domain=domain, log_directory=log_directory, environment=environment)
     common = {**(environment or {}), **variables}

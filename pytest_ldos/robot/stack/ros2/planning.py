@@ -45,11 +45,7 @@ class ProblemPlanner(Program):
         self._scene: Mapping[str, Any] | None = None
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
-        """Sets each scene up, and checks start and goal in it.
-
-        Raises:
-            ConfigurationError: a service is missing, a type lacks a field, or problems cannot be planned; names them.
-        """
+        """Sets each scene up, and checks start and goal in it; raises `ConfigurationError`, which names them."""
         for client in (self._plan, self._apply, self._validity, self._ik):
             if not client.wait_for_service(timeout_sec=_DISCOVERY_S):
                 raise ConfigurationError(f"there is no service {client.srv_name}", remedy="move_group serves it")

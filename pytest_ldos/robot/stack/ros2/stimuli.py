@@ -59,8 +59,7 @@ def fault_arguments(
 ) -> Mapping[str, str]:
     """Returns the launch arguments that plant a fault in a workspace, and writes their files to `directory`.
 
-    Raises:
-        BringUpFailed: the installed configuration lacks a parameter to change, or no planner supports it.
+    Raises `BringUpFailed` if the installed configuration lacks a parameter to change, or no planner supports it.
     """
     rate_hz = spec.faults.control_rate_of(spec.control_rate_hz)
     planted: dict[str, dict[str, float]] = {
