@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pytest_ldos.base.errors import LoadFailed
-from pytest_ldos.base.text import NS_PER_MS, NS_PER_S, percent
+from pytest_ldos.base.text import NS_PER_MS, NS_PER_S, NS_PER_US, percent
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.flood_reports import (
     FloodPrograms,
@@ -48,7 +48,6 @@ _LATE_S: Final = 0.1  # allowed lateness of a publisher at the last measurement
 _LATE_SHARE: Final = 0.05  # allowed lateness as a fraction of the measured time, for short measurements
 _UNREPORTED_NS: Final = 500 * NS_PER_MS  # time without a report after which a publisher counts as having sent nothing
 _BYTES_A_MB: Final = 1e6
-_NS_PER_US: Final = 1e3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,9 +156,9 @@ def build_proof(
         received_share=None if received is None else _received_share(sent, received, lost, slack(received.seconds)),
         lost=lost,
         given_up=sum(last.given_up - first.given_up for first, last in spans),
-        error_p50_us=percentile_ns(errors, 50) / _NS_PER_US,
-        error_p99_us=percentile_ns(errors, 99) / _NS_PER_US,
-        error_max_us=percentile_ns(errors, 100) / _NS_PER_US,
+        error_p50_us=percentile_ns(errors, 50) / NS_PER_US,
+        error_p99_us=percentile_ns(errors, 99) / NS_PER_US,
+        error_max_us=percentile_ns(errors, 100) / NS_PER_US,
         details=_describe(spec),
     )
 

@@ -53,12 +53,6 @@ _THROTTLE: Final = "throttle"
 _PR_SET_TIMERSLACK: Final = 29
 
 
-def _spin(executor: Executor, seconds: float) -> None:
-    ends_at = time.monotonic() + seconds
-    while time.monotonic() < ends_at:
-        executor.spin_once(timeout_sec=_POLL_S)
-
-
 def _qos(depth: int, *, reliable: bool) -> QoSProfile:
     policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
     return QoSProfile(depth=depth, reliability=policy)
@@ -118,8 +112,10 @@ def run_flood_publisher(node: Node, parameters: Mapping[str, Any], executor: Exe
 
     node.declare_parameter(_THROTTLE, 1.0)
     node.add_on_set_parameters_callback(check)
+    ends_at = time.monotonic() + parameters["seconds"]
     try:
-        _spin(executor, parameters["seconds"])
+        while time.monotonic() < ends_at:
+            executor.spin_once(timeout_sec=_POLL_S)
     finally:
         flood.stop()
 

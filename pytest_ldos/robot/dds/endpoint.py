@@ -170,11 +170,6 @@ def dds_reply_topic(service: str) -> str:
     return f"rr{service}Reply"  # rr/add_two_intsReply
 
 
-def dds_type(ros_type: str) -> str:
-    package, kind, name = ros_type.split("/")
-    return f"{package}::{kind}::dds_::{name}_"  # sensor_msgs::msg::dds_::JointState_
-
-
 _BASES: dict[str, Any] = {
     "bool": bool,
     "byte": types.uint8,
@@ -195,8 +190,9 @@ _SEQUENCE: Any = types.sequence
 @cache
 def describe_type(ros_type: str) -> type[IdlStruct]:
     """The Cyclone DDS type of ``package/msg/Name``, with ROS 2's name."""
+    package, kind, short = ros_type.split("/")
     fields = {name: _describe_field(field) for name, field in fields_of(ros_type)}
-    return make_idl_struct(ros_type.replace("/", "_"), dds_type(ros_type).replace("::", "."), fields)
+    return make_idl_struct(ros_type.replace("/", "_"), f"{package}.{kind}.dds_.{short}_", fields)
 
 
 def _describe_field(field: Any) -> Any:

@@ -32,8 +32,9 @@ def test_name_mapping():
     assert endpoint.dds_topic("/joint_states") == "rt/joint_states"
     assert endpoint.dds_request_topic("/move_action/_action/send_goal") == "rq/move_action/_action/send_goalRequest"
     assert endpoint.dds_reply_topic("/a") == "rr/aReply"
-    assert endpoint.dds_type("sensor_msgs/msg/JointState") == "sensor_msgs::msg::dds_::JointState_"
-    assert endpoint.dds_type("moveit_msgs/action/MoveGroup_Goal") == "moveit_msgs::action::dds_::MoveGroup_Goal_"
+    assert describe_type("sensor_msgs/msg/JointState").__idl_typename__ == "sensor_msgs.msg.dds_.JointState_"
+    goal = describe_type("moveit_msgs/action/MoveGroup_Goal")
+    assert goal.__idl_typename__ == "moveit_msgs.action.dds_.MoveGroup_Goal_"
 
 
 @pytest.mark.parametrize("ros_type", ALL_TYPES)
@@ -42,8 +43,8 @@ def test_every_type_round_trips_and_has_a_description(ros_type):
     data = endpoint.encode(message)
     assert len(data) % 4 == 0
     assert endpoint.encode(endpoint.decode(data, ros_type)) == data
-    described = describe_type(ros_type)
-    assert described.__idl_typename__.replace(".", "::") == endpoint.dds_type(ros_type)
+    package, kind, name = ros_type.split("/")
+    assert describe_type(ros_type).__idl_typename__ == f"{package}.{kind}.dds_.{name}_"
 
 
 def test_encoding_equals_that_of_the_binding():
