@@ -142,22 +142,26 @@ def next_done(
 
 
 def fetch(client: Client, future: Future) -> object:
-    """The result of a finished task, recomputed if its worker died; raises `LookupError` if the task was forgotten."""
+    """The result of a finished task, recomputed if its worker died; raises `LookupError` if that never happens."""
     from distributed import CancelledError
 
+    was_idle = False
     while True:
         try:
             return future.result(timeout=PATIENCE_S)
         except CancelledError:
             raise LookupError(future.key) from None
         except TimeoutError:
-            if not client.run_on_scheduler(_knows, key=future.key):
+            state, is_idle = client.run_on_scheduler(_state_of, key=future.key)
+            if state is None or (was_idle and is_idle and state != "memory"):
                 raise LookupError(future.key) from None
+            was_idle = is_idle
 
 
-def _knows(dask_scheduler: Any, key: str) -> bool:
-    """Runs in the scheduler."""
-    return key in dask_scheduler.tasks
+def _state_of(dask_scheduler: Any, key: str) -> tuple[str | None, bool]:
+    """State of a task, None if it was forgotten, and True if no worker has a task. Runs in the scheduler."""
+    task = dask_scheduler.tasks.get(key)
+    return task and task.state, not any(each.processing for each in dask_scheduler.workers.values())
 
 
 def _answer(client: Client, future: Future, status: str, trace: Found) -> TraceSummary:

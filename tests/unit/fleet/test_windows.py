@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -137,6 +138,35 @@ def test_forgotten_result_is_an_error(client):
     for lost in (NeverComes(future.key), future):
         with pytest.raises(LookupError):
             tasks.fetch(client, lost)
+
+
+def test_task_that_no_worker_takes_up_is_an_error(client, monkeypatch):
+    """After a worker's death, a task may wait for ever while all workers are idle."""
+    monkeypatch.setattr(tasks, "PATIENCE_S", 0.2)
+    future = client.submit(int, 5, pure=False, resources={"none has it": 1})
+    with pytest.raises(LookupError):
+        tasks.fetch(client, future)
+
+
+def test_a_long_task_is_waited_for(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "PATIENCE_S", 0.2)
+    gate, asked = tmp_path / "gate", []
+
+    def wait(path):
+        while not path.exists():
+            time.sleep(0.05)
+        return 5
+
+    def asking(*arguments, **settings):
+        asked.append(run(*arguments, **settings))
+        if len(asked) == 4:
+            gate.touch()
+        return asked[-1]
+
+    run = client.run_on_scheduler
+    monkeypatch.setattr(client, "run_on_scheduler", asking)
+    assert tasks.fetch(client, client.submit(wait, gate, pure=False)) == 5
+    assert len(asked) >= 4
 
 
 def test_a_result_is_fetched(client):
