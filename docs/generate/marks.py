@@ -8,7 +8,7 @@ from types import ModuleType
 
 from docs.generate.classes import fields, paragraph
 from docs.generate.text import code, flowing, prose, table
-from pytest_ldos.campaign.instruments import MODULES, find_instrument
+from pytest_ldos.instruments import MODULES, find_instrument
 from pytest_ldos.plugin import hooks, options
 from pytest_ldos.plugin.options import describe_marks, mark_name
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS

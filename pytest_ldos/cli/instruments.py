@@ -14,11 +14,11 @@ import typer
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.files import field_types, require_writable_file, require_writable_folder
-from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.campaign.watching import measure_watched, to_trials
 from pytest_ldos.cli.main import parameters_of, show_parameters
 from pytest_ldos.cli.measuring import MeasuringProgress, measuring
 from pytest_ldos.cli.say import FormatOption, OutputOption, choose_format, emit_fitted, say, write_text
+from pytest_ldos.instruments import find_instrument
 from pytest_ldos.instruments.cpu_cost.ladder import CpuCostSpec
 from pytest_ldos.instruments.latency.spec import LatencySpec
 from pytest_ldos.instruments.study import Instrument, Study

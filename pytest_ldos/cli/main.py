@@ -19,8 +19,8 @@ from typer.models import ArgumentInfo, ParameterInfo
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import LdosError, NotWritten
-from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.say import allow_any_letter, complain, say
+from pytest_ldos.instruments import MODULES
 
 _WORDS: Final = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
 _NAMED: Final = {

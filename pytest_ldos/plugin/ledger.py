@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError
-from pytest_ldos.campaign.instruments import find_instrument
+from pytest_ldos.instruments import find_instrument
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
 from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.options import MEASURING_FIXTURE, STUDY_FIXTURE, describe_skip, measures

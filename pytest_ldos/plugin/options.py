@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.campaign.instruments import MODULES
+from pytest_ldos.instruments import MODULES
 from pytest_ldos.scenario.options import OPTIONS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable, nearest, refuse_unknown, suggest
-from pytest_ldos.campaign.instruments import MODULES
+from pytest_ldos.instruments import MODULES
 from pytest_ldos.plugin import options
 from pytest_ldos.plugin.messages import refused_session, skip_with
 from pytest_ldos.scenario.model import ScenarioSpec, WatchSpec

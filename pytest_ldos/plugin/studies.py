@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
-from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.campaign.watching import FOLDER, measure_watched, to_trials
+from pytest_ldos.instruments import find_instrument
 from pytest_ldos.instruments.study import Instrument, Study
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.measure.trial.artifacts import drop_folder, write_trials

@@ -8,8 +8,7 @@ from pytest_ldos.plugin import hooks
 
 LOADED = {
     "pytest_ldos",
-    "pytest_ldos.campaign",
-    "pytest_ldos.campaign.instruments",
+    "pytest_ldos.instruments",
     "pytest_ldos.plugin",
     "pytest_ldos.plugin.hooks",
     "pytest_ldos.plugin.options",

@@ -29,7 +29,7 @@ INSTRUMENT = Instrument(name="steady", spec=Spec, quantities=(HALF_TRIP, RATE), 
 """
 
 CONFTEST = """
-from pytest_ldos.campaign import instruments
+from pytest_ldos import instruments
 instruments.MODULES["steady"] = "steady_instrument"
 """
 

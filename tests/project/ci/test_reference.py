@@ -21,7 +21,7 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.ros2 import FIELDS, KERNEL_FIELDS, LinkSpec, Marker, PathSpec
 from pytest_ldos.campaign.cells import known_addresses
-from pytest_ldos.campaign.instruments import MODULES, find_instrument
+from pytest_ldos.instruments import MODULES, find_instrument
 from pytest_ldos.judge.baseline.history import SCHEMA as HISTORY_COLUMNS
 from pytest_ldos.judge.baseline.key import Calibration
 from pytest_ldos.judge.gate import reasons as why

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from docs.generate.classes import fields
 from docs.generate.commands import parameters
-from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.cli import instruments
 from pytest_ldos.cli.instruments import Run, takes_settings
 from pytest_ldos.cli.main import Command, name_values
+from pytest_ldos.instruments import MODULES, find_instrument
 from pytest_ldos.scenario.fields import build_spec, described, described_fields
 
 

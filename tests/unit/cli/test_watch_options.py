@@ -11,10 +11,10 @@ import typer
 from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli import instruments
 from pytest_ldos.cli.instruments import Run, takes_settings
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.instruments import MODULES
 from pytest_ldos.instruments.study import Instrument
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import judge_alone

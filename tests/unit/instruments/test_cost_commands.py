@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.campaign.instruments import find_instrument
+from pytest_ldos.instruments import find_instrument
 from tests.builders.command_line import invoke_ldos
 from tests.builders.needs import needs_embedded
 
