@@ -48,7 +48,12 @@ from pytest_ldos.scenario.settings import Sources, read_toml
 from pytest_ldos.show.report.json_text import read_document
 
 _RECORD: Final = re.compile(records.FORM)
-_STATES: Final = {Verdict.REGRESSED: State.FAILURE, Verdict.PASSED: State.SUCCESS, Verdict.IMPROVED: State.SUCCESS}
+_STATES: Final = {
+    Verdict.REGRESSED: State.FAILURE,
+    Verdict.ACCEPTED: State.SUCCESS,
+    Verdict.PASSED: State.SUCCESS,
+    Verdict.IMPROVED: State.SUCCESS,
+}
 
 
 @dataclass(frozen=True)

@@ -182,6 +182,7 @@ _PANELS: Final = {
     "Compare and keep results": {
         "report": "results:report",
         "compare": "results:compare",
+        "accept": "results:accept",
         "baseline": "results:baseline_app",
         "history": "history:history_app",
         "comment": "results:comment",

@@ -1,4 +1,4 @@
-"""``ldos report | compare | join | comment | annotate | baseline``: show, compare, publish and keep results.
+"""``ldos report | compare | accept | join | comment | annotate | baseline``: show, compare, publish and keep results.
 
 Results may come from other machines; each is validated completely before it is shown.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.base.text import counted, one_line
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.cli.main import Command, make_group
@@ -31,11 +32,13 @@ from pytest_ldos.cli.say import (
     sources_here,
     stores_here,
 )
+from pytest_ldos.host.checkout import ask_git, is_changed
+from pytest_ldos.judge.baseline.accepted import SUCCESS_RATE, Accepted, append_accepted, digest_difference
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import Found, StoredBaseline, merge_trials
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
-from pytest_ldos.judge.judging import Grounds, judge, judge_only, read_judgement
+from pytest_ldos.judge.judging import Grounds, Judged, Judgement, judge, judge_only, read_judgement
 from pytest_ldos.measure.trial.artifacts import TRIALS_FILE, ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.page.model import Link
@@ -44,6 +47,7 @@ from pytest_ldos.show.report.compose import compose, compose_infra, compose_sect
 from pytest_ldos.show.report.document import Section
 from pytest_ldos.show.report.history import render_baselines
 from pytest_ldos.show.report.json_text import HostReport, name_reports, read_document
+from pytest_ldos.show.report.sentences import describe_accepted
 from pytest_ldos.show.report.terminal import render
 
 
@@ -59,30 +63,38 @@ def report(
     The run contains its base, its policy and the host's calibration. If it does not, the present ones are used.
     """
     chosen = choose_format(kind, output)
+    emit_document(compose([_section(*each) for each in _read_with_grounds(run)]), chosen, output)
+
+
+def _read_with_grounds(run: str) -> list[tuple[TrialSet, Grounds, Judgement | None]]:
+    """Saved trials with the grounds of their verdict, and the saved one; without it, the present grounds."""
     sets = {file: read_trials(file) for file in find_trials(run)}
     policy = Policy.configured(sources_here().toml.gate, scenarios=len(sets), own=metric_names(sets.values()))
-    emit_document(compose([_section(file, trials, policy) for file, trials in sets.items()]), chosen, output)
+    return [(trials, *_find_grounds(file, trials, policy)) for file, trials in sets.items()]
 
 
-def _section(file: Path, trials: TrialSet, policy: Policy) -> Section:
+def _find_grounds(file: Path, trials: TrialSet, policy: Policy) -> tuple[Grounds, Judgement | None]:
     folder = ScenarioFolder(file.parent)
     kept = read_judgement(folder) if file.name == TRIALS_FILE else None
     if kept is not None:
-        judged = judge(trials, kept.grounds)
+        return kept.grounds, kept
+    stores, place = stores_here(), folder.base.trials_file
+    base = read_trials(place) if trials.session and place.exists() else None
+    if base is not None and base.is_interleaved_with(trials):
+        return Grounds.given(trials, base, place, stores=stores, policy=policy, label=Role.BASE.value), None
+    return Grounds.stored(trials, stores, policy), None
+
+
+def _section(trials: TrialSet, grounds: Grounds, kept: Judgement | None) -> Section:
+    judged = judge(trials, grounds)
+    if kept is not None:
         notes = [*kept.notes]
         if judged.result.verdict is not kept.verdict:
             notes.append(f"pytest-ldos {kept.made_by} judged these trials as {kept.verdict.word}")
         return compose_section(judged, notes=notes)
-    stores, place = stores_here(), folder.base.trials_file
-    base = read_trials(place) if trials.session and place.exists() else None
-    if base is not None and base.is_interleaved_with(trials):
-        grounds = Grounds.given(trials, base, place, stores=stores, policy=policy, label=Role.BASE.value)
-    else:
-        grounds = Grounds.stored(trials, stores, policy)
-    judged = judge(trials, grounds)
     if isinstance(grounds.base, Found) and grounds.base.trials.trials == trials.trials:
         notes = [f"is the baseline: {grounds.base.file}"]
-        return without_verdict(compose_section(judge_only(trials, policy), notes=notes))
+        return without_verdict(compose_section(judge_only(trials, grounds.policy), notes=notes))
     return compose_section(judged, notes=("judged now, by the present baseline: the run saved no verdict",))
 
 
@@ -122,6 +134,64 @@ def compare_sets(pairs: Mapping[str, tuple[TrialSet, TrialSet]], base: Path) -> 
         for head, other in pairs.values()
     ]
     return [compose_section(each, notes=(note,)) for each in found], worst(each.result.verdict for each in found)
+
+
+def accept(
+    run: Annotated[str, typer.Argument(help="Run folder, scenario folder or file of trials, or 'latest'.")],
+    metrics: Annotated[
+        list[str], typer.Argument(metavar="METRIC…", help=f"Metrics that regressed, e.g. T1; or {SUCCESS_RATE}.")
+    ],
+    reason: Annotated[str, typer.Option(help="Why the change is wanted.")],
+) -> None:
+    """Accept changes for the worse of a saved run.
+
+    Adds them to ldos-accepted.toml, in each scenario in which they regressed; their measured sizes are the limits.
+    Commit that file alone and merge it first: it is read from the version that a run is compared with.
+    """
+    project = sources_here().root
+    judged = [judge(trials, grounds) for trials, grounds, _ in _read_with_grounds(run)]
+    refuse_unknown(metrics, {*metric_names(each.head for each in judged), SUCCESS_RATE}, "metric of this run:")
+    require(bool(reason.strip()), "--reason is empty", remedy="say why the change is wanted")
+    by = ask_git(project, "config", "user.name") or ""
+    require(bool(by), "git does not know your name", remedy='git config user.name "NAME"')
+    found = {name for each in judged for name in each.result.regressions}
+    for name in metrics:
+        require(
+            name in found,
+            f"{name} has no change for the worse in {run} that can be accepted",
+            remedy=f"what can be: {', '.join(sorted(found)) or 'nothing (ldos report shows what is red)'}",
+        )
+    words = {"reason": one_line(reason.strip()), "by": one_line(by)}
+    changes = [
+        Accepted(metric=name, size=each.result.regressions[name], **words, **_identify(each, project))
+        for each in judged
+        for name in dict.fromkeys(metrics)
+        if name in each.result.regressions
+    ]
+    file = append_accepted(project, changes)
+    for change in changes:
+        say(f"{change.scenario}: {describe_accepted(change)}")
+    say(f"commit {file} alone and merge it first: it is read from the version that a run is compared with")
+
+
+def _identify(judged: Judged, project: Path) -> dict[str, str]:
+    """Fields of `Accepted` that identify a comparison; refuses versions that cannot be found again."""
+    head, base = judged.head, judged.base.commit if judged.base else ""
+    for role, commit in ((Role.HEAD, head.commit), (Role.BASE, base)):
+        require(
+            bool(commit) and not is_changed(commit),
+            f"the commit of {role} is {commit or 'unknown'}: it cannot be found again",
+            remedy="commit the change, and measure it again",
+        )
+    difference = digest_difference(project, base, head.commit)
+    require(
+        bool(difference),
+        f"git finds no difference between {base} and {head.commit} here",
+        remedy="call it in the checkout that was measured, or fetch both commits",
+    )
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    of_run = {"scenario": head.scenario, "stack": head.stack_kind, "commit": head.commit, "base": base}
+    return {**of_run, "difference": difference, "at": at}
 
 
 def join(

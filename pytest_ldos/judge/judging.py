@@ -20,6 +20,7 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.judge import summary
 from pytest_ldos.judge.baseline import store
+from pytest_ldos.judge.baseline.accepted import find_accepted
 from pytest_ldos.judge.baseline.key import Calibration, decode_calibration, encode_calibration
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Case, Policy, failures_became_more, falls_short
@@ -71,9 +72,8 @@ class Grounds:
 
     @classmethod
     def stored(cls, head: TrialSet, stores: store.BaselineStores, policy: Policy) -> Grounds:
-        found = cls(
-            policy=policy, base=store.find_baseline(stores, head), calibration=store.find_calibration(stores, head)
-        )
+        base, calibration = store.find_baseline(stores, head), store.find_calibration(stores, head)
+        found = cls(policy=_with_accepted(policy, head, base, stores), base=base, calibration=calibration)
         return found._with_known_runs(head, stores)
 
     @classmethod
@@ -86,7 +86,8 @@ class Grounds:
         found = there if is_interleaved else store.compare_with(head, base, file)
         if isinstance(found, store.NotComparable):
             found = replace(found, shown=there)
-        made = cls(policy=policy, base=found, calibration=store.find_calibration(stores, head), label=label)
+        policy, calibration = _with_accepted(policy, head, found, stores), store.find_calibration(stores, head)
+        made = cls(policy=policy, base=found, calibration=calibration, label=label)
         return made if is_interleaved else made._with_known_runs(head, stores)
 
     def _with_known_runs(self, head: TrialSet, stores: store.BaselineStores) -> Grounds:
@@ -220,6 +221,16 @@ class Judged:
         return replace(found, ratio=mean, low=low, high=high)
 
 
+def _with_accepted(policy: Policy, head: TrialSet, base: store.Lookup, stores: store.BaselineStores) -> Policy:
+    """The policy with the changes that the base's commit accepts; none if it is unknown or unreadable."""
+    if not isinstance(base, store.Found) or stores.project is None:
+        return policy
+    try:
+        return replace(policy, accepted=find_accepted(stores.project, head, base.trials))
+    except RecordUnreadable as error:
+        return replace(policy, accepted_unreadable=error.message)
+
+
 def judge(head: TrialSet, grounds: Grounds) -> Judged:
     policy = with_calibration(grounds.policy, grounds.calibration)
     own = judge_alone(head, policy)
@@ -281,10 +292,10 @@ def _confirm(result: GateResult, screen: Screen, policy: Policy) -> GateResult:
     If it finds no regression, but something else than the commit differs from the baseline, the stored comparison
     decides: an upgrade may have caused a regression.
     """
-    if result.verdict not in {Verdict.PASSED, Verdict.IMPROVED}:
+    clear = {Verdict.PASSED, Verdict.ACCEPTED, Verdict.IMPROVED}
+    if result.verdict not in clear:
         return result
     comparisons = (each for each in result.comparisons if each.metric in screen.suspicious)
-    clear = {Verdict.PASSED, Verdict.IMPROVED}
     if inconclusive := [each for each in comparisons if each.more_trials_because or each.location not in clear]:
         reasons = by_weight([*result.reasons, why.NotConfirmed(tuple(each.metric for each in inconclusive))])
         more = tuple(each.more_trials_because or VariesTooMuch(each.metric) for each in inconclusive)
@@ -383,6 +394,9 @@ JUDGED_FILE: Final = "judged.json"
 _REMEDY: Final = f"delete {JUDGED_FILE} to judge by what is stored now"
 _FORMAT: Final = RecordFormat("pytest-ldos judgement", 2, remedy=_REMEDY, again=_REMEDY)
 
+_LATER: Final = {"accepted": [], "accepted_unreadable": ""}
+"""Fields of a policy that earlier records of this version lack."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
@@ -419,7 +433,12 @@ def read_judgement(folder: ScenarioFolder) -> Judgement | None:
             Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
         }
     )
-    judgement: Judgement = _FORMAT.decode(text, file, lambda values: reader.read(Judgement, values, ""))
+
+    def read(values: dict[str, Any]) -> Any:
+        values["grounds"]["policy"] = {**_LATER, **values["grounds"]["policy"]}
+        return reader.read(Judgement, values, "")
+
+    judgement: Judgement = _FORMAT.decode(text, file, read)
     return judgement
 
 

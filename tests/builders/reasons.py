@@ -20,6 +20,7 @@ from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.verdict import LateRise, Shape, Spread, Tail
+from tests.builders.accepted import accepted
 from tests.builders.trials import noisy_set
 
 HERE = BaselineKey("ros2", "mine", "cpu_load")
@@ -65,6 +66,15 @@ REASONS = [
         f"T1 ({T1.title}) regressed: worse from trial 20 on: × 1.40",
     ),
     (why.Moved(T1), f"T1 ({T1.title}) regressed: {100 * (T1.ratio - 1):+.1f} %"),
+    (
+        why.AcceptedChange(T1, accepted("T1", 0.6)),
+        f"accepted: T1 {100 * (T1.ratio - 1):+.1f} % (Ada, it checks collisions twice; at most +60.0 %)",
+    ),
+    (
+        why.AcceptedFailures(4, 10, accepted("success_rate", 0.4)),
+        "accepted: 4 of 10 trials failed (Ada, it checks collisions twice; at most 40.0 %)",
+    ),
+    (why.AcceptedUnreadable("it is damaged"), "nothing is accepted: it is damaged"),
     (
         why.NotClear(NOISY),
         f"T1 is inconclusive: it has no MDE (measured {100 * (NOISY.ratio - 1):+.1f} %)",

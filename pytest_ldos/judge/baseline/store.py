@@ -40,6 +40,7 @@ class BaselineStores:
     repository: Path  # ``baselines/`` in the project, under version control
     local: Path  # ``.ldos/baselines/``
     repository_gates: bool = True  # True if runs are judged by the repository's baselines; False if these are shared
+    project: Path | None = None  # in whose commits changes are accepted; ``None`` to accept nothing
 
     @classmethod
     def of(cls, sources: Sources) -> BaselineStores:
@@ -47,6 +48,7 @@ class BaselineStores:
             repository=sources.folder("baselines"),
             local=sources.folder("output") / "baselines",
             repository_gates=sources.is_given("baselines"),
+            project=sources.root,
         )
 
     def find(self, key: BaselineKey, *, pinned: bool = False) -> StoredBaseline | None:

@@ -12,6 +12,7 @@ from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.counts import Counts, failure_rise_p, failures_rose, mean_shortfall_p, shortfall_p
 from pytest_ldos.base.stats.several_tests import Fractions, level_of_last_look, spend
+from pytest_ldos.judge.baseline.accepted import SUCCESS_RATE, Accepted
 from pytest_ldos.judge.baseline.key import Calibration, MetricNoise
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.summary import kept_in_trials, summarize_deadline
@@ -43,6 +44,8 @@ class Policy:
             verdict. Success rates are always judged.
         largest_invalid_share: largest share of trials with an invalid measurement.
         metrics: names of all metrics that can be judged; a floor for any other name is refused.
+        accepted: changes that apply to this comparison, read from the base's commit.
+        accepted_unreadable: the reason if the base's file of accepted changes cannot be read.
     """
 
     alpha: float = 0.01
@@ -56,6 +59,8 @@ class Policy:
     required: tuple[str, ...] | None = None
     largest_invalid_share: float = 0.1
     metrics: Collection[str] = frozenset({*METRICS, *OF_CALLS})
+    accepted: tuple[Accepted, ...] = ()
+    accepted_unreadable: str = ""
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:
@@ -79,6 +84,11 @@ class Policy:
     def family_alpha(self) -> float:
         """Error probability for the metrics of all scenarios together; success rates have as much again."""
         return self.alpha / 2
+
+    def find_accepted(self, metric: str) -> Accepted | None:
+        """The largest accepted change of a metric, or of the success rate (`SUCCESS_RATE`)."""
+        found = [each for each in self.accepted if each.metric == metric]
+        return max(found, key=lambda each: abs(each.size), default=None)
 
     def noise(self, scenario: str, metric: str) -> MetricNoise | None:
         """Noise of a metric between equal versions; ``None`` if this host was not calibrated for it."""
@@ -252,8 +262,23 @@ def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool
         base_failures=failures_of(base),
         looks=tuple(Counts(look.head, look.base) for look in looks_of(head, base)),
         fractions=fractions_of(head, base),
-        alpha=policy.family_alpha * (1 - EXPECTATION_SHARE) / policy.scenarios,
+        alpha=_alpha_of_rise(policy),
     )
+
+
+def _alpha_of_rise(policy: Policy) -> float:
+    return policy.family_alpha * (1 - EXPECTATION_SHARE) / policy.scenarios
+
+
+def find_accepted_failures(head: TrialSet, policy: Policy) -> why.AcceptedFailures | None:
+    """The accepted share of failed trials, unless head's is significantly larger."""
+    accepted = policy.find_accepted(SUCCESS_RATE)
+    if accepted is None:
+        return None
+    trials = len(head.trials)
+    p_value = shortfall_p(successes=head.successes, trials=trials, expected_rate=max(0.0, 1 - accepted.size))
+    is_beyond = p_value < _alpha_of_rise(policy)
+    return None if is_beyond else why.AcceptedFailures(failures_of(head), trials, accepted)
 
 
 def measure_rise(head: TrialSet, base: TrialSet) -> why.FailuresRose:

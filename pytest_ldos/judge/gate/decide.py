@@ -14,8 +14,9 @@ from typing import Final
 
 from scipy.special import ndtri
 
-from pytest_ldos.base.series import Series
+from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.rank_tests import POWER, fewest_trials, smallest_detectable_shift
+from pytest_ldos.judge.baseline.accepted import SUCCESS_RATE
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import (
     IN_PLACE_OF,
@@ -24,6 +25,7 @@ from pytest_ldos.judge.gate.case import (
     Policy,
     fails_more_often,
     failures_became_more,
+    find_accepted_failures,
     find_failures,
     measure_rise,
     missed_expectations,
@@ -144,6 +146,20 @@ def _set_aside(found: Comparison, comparisons: Sequence[Comparison], case: Case,
     return replace(found, location=Verdict.NOT_JUDGED, more_trials_because=more)
 
 
+def _accept(found: Comparison, case: Case, policy: Policy) -> Comparison:
+    """The comparison, with `ACCEPTED` for a regressed location unless its interval is beyond the accepted change.
+
+    A change of at most the accepted size is thus called regressed with the interval's probability of error. Other
+    aspects are never accepted.
+    """
+    accepted = policy.find_accepted(found.metric)
+    if accepted is None or found.location is not Verdict.REGRESSED or not found.has_ratio:
+        return found
+    is_lower = case.metrics[found.metric].better is Better.LOWER
+    is_beyond = found.low - 1 > accepted.size if is_lower else found.high - 1 < accepted.size
+    return found if is_beyond else replace(found, location=Verdict.ACCEPTED)
+
+
 def _is_required(found: Comparison, case: Case, policy: Policy, *, is_replaced: bool) -> bool:
     """True if the verdict must wait for this metric.
 
@@ -212,6 +228,22 @@ class GateResult:
         return next((each for each in self.comparisons if each.metric == metric), None)
 
     @property
+    def regressions(self) -> Mapping[str, float]:
+        """Sizes of changes for the worse that can be accepted (see `Accepted`), by metric."""
+        found = {
+            each.metric: each.ratio - 1
+            for each in self.comparisons
+            if each.location is Verdict.REGRESSED
+            and each.has_ratio
+            and math.isfinite(each.ratio)
+            and not any(finding.is_regressed for finding in each.findings)
+        }
+        for each in self.reasons:
+            if isinstance(each, why.FailuresRose):
+                found[SUCCESS_RATE] = each.head_failures / each.head_trials
+        return found
+
+    @property
     def base_needs(self) -> int:
         """Number of trials with which a stored baseline must be recorded again; 0 if it has enough."""
         return max((each.base_needs for each in self.comparisons), default=0)
@@ -232,18 +264,20 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
 
 
 def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
-    comparisons = [_set_aside(each, compared_all, case, policy) for each in compared_all]
+    aside = (_set_aside(each, compared_all, case, policy) for each in compared_all)
+    comparisons = [_accept(each, case, policy) for each in aside]
     head, base, incomparable = case.head, case.base, own.incomparable
-    rise = failures_became_more(head, base, policy)
-    reasons: list[Reason] = [*own.reasons, *([measure_rise(head, base)] if rise else [])]
+    rise: list[why.FailuresRose | why.AcceptedFailures] = []
+    if failures_became_more(head, base, policy):
+        rise = [find_accepted_failures(head, policy) or measure_rise(head, base)]
+    reasons: list[Reason] = [*own.reasons, *rise]
     known = {*incomparable, *(each.metric for each in comparisons)}
     lost = [*_find_lost(case, policy, but=known)]
     others = ((name, *case.series(name)) for name in case.metrics if name not in known and base.trials)
     new = [why.NewMetric(name) for name, ours, theirs in others if len(ours) and not len(theirs)]
     reasons += [*_find_changes(comparisons, case, policy), *incomparable.values(), *lost, *new]
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
-    if rise:
-        verdicts.append(Verdict.REGRESSED)
+    verdicts += [why.VERDICT_OF[type(each)] for each in rise]
     if lost:
         verdicts.append(Verdict.INCONCLUSIVE)
     # A baseline of an earlier version may lack built-in metrics that refine another.
@@ -258,8 +292,10 @@ def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], poli
         verdicts.append(Verdict.INCONCLUSIVE)
     verdict = worst(verdicts)
     more: list[MoreTrials] = []
-    if verdict is not Verdict.REGRESSED:
-        more += [MayFailMore()] if fails_more_often(head, base) else []
+    if verdict is Verdict.REGRESSED:
+        reasons += [why.AcceptedUnreadable(policy.accepted_unreadable)] if policy.accepted_unreadable else []
+    else:
+        more += [MayFailMore()] if fails_more_often(head, base) and not rise else []
         more += [each.more_trials_because for each in comparisons if each.more_trials_because is not None]
     return replace(
         own,
@@ -308,7 +344,10 @@ def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy)
     """One reason for each metric that did not pass; metrics with too few trials share one."""
     for each in comparisons:
         yield from (why.ShapeRegressed(each, found.shape) for found in each.findings if found.is_regressed)
-        if each.location in {Verdict.REGRESSED, Verdict.IMPROVED}:
+        accepted = policy.find_accepted(each.metric)
+        if each.location is Verdict.ACCEPTED and accepted is not None:
+            yield why.AcceptedChange(each, accepted)
+        elif each.location in {Verdict.REGRESSED, Verdict.IMPROVED}:
             yield why.Moved(each)
         elif each.verdict is Verdict.INCONCLUSIVE and not is_underpowered(each):
             yield why.NotClear(each, _usual_mde(each, case, policy))

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final, get_args
 
 from pytest_ldos.base.series import Better
+from pytest_ldos.judge.baseline.accepted import Accepted
 from pytest_ldos.judge.baseline.key import OtherHost, OtherHostClasses, OtherLoads, OtherProblems, OtherScenario
 from pytest_ldos.judge.gate.verdict import Comparison, Shape, Verdict
 
@@ -113,6 +114,23 @@ class ShapeRegressed:
 
     comparison: Comparison
     shape: Shape
+
+
+@dataclass(frozen=True)
+class AcceptedChange:
+    """A metric is worse, by no more than was accepted."""
+
+    comparison: Comparison
+    accepted: Accepted
+
+
+@dataclass(frozen=True)
+class AcceptedFailures:
+    """Failures became more frequent, by no more than was accepted."""
+
+    failures: int
+    trials: int
+    accepted: Accepted
 
 
 @dataclass(frozen=True)
@@ -277,6 +295,10 @@ class BaselineUnreadable(_Why):
     """The baseline's file is damaged."""
 
 
+class AcceptedUnreadable(_Why):
+    """The base's file of accepted changes is damaged, so that nothing is accepted."""
+
+
 class CalibrationUnreadable(_Why):
     """The calibration's file is damaged."""
 
@@ -337,9 +359,10 @@ _Inconclusive = (
 )
 _NotComparable = Incomparable | OtherHost | OtherHostClasses | OtherScenario | OtherLoads | OtherProblems
 _NoBaseline = NewMetric | BaselineMissing | BaselineShared
-_NotJudged = TheMachine | NotJudged
+_NotJudged = TheMachine | NotJudged | AcceptedUnreadable
+_Accepted = AcceptedChange | AcceptedFailures
 
-Reason = Moved | _Regressed | _Invalid | _Inconclusive | _NotComparable | _NoBaseline | _NotJudged
+Reason = Moved | _Accepted | _Regressed | _Invalid | _Inconclusive | _NotComparable | _NoBaseline | _NotJudged
 
 Describe = Callable[[Reason], str]
 """Renders a reason as text; passed to rooms that may not import `show`."""
@@ -350,6 +373,7 @@ _KINDS: Final = {
     Verdict.INCONCLUSIVE: _Inconclusive,
     Verdict.NOT_COMPARABLE: _NotComparable,
     Verdict.NO_BASELINE: _NoBaseline,
+    Verdict.ACCEPTED: _Accepted,
     Verdict.NOT_JUDGED: _NotJudged,
 }
 
@@ -357,6 +381,10 @@ VERDICT_OF: Final[Mapping[type, Verdict]] = {
     kind: verdict for verdict, kinds in _KINDS.items() for kind in get_args(kinds)
 }
 """Verdict that each kind of reason leads to; for `Moved`, it is the metric's."""
+
+
+def is_accepted(reason: Reason) -> bool:
+    return isinstance(reason, _Accepted)
 
 
 def by_weight(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

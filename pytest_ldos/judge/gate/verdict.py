@@ -20,7 +20,7 @@ class Tone(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Result for a run, or for one of its metrics (one of the first four, `SHOWN`, `NOT_JUDGED` or `NOT_COMPARABLE`).
+    """Result for a run, or for one of its metrics (one of the first five, `SHOWN`, `NOT_JUDGED` or `NOT_COMPARABLE`).
 
     Each has a severity (larger is more severe), a tone, and the exit code of a run that it fails. A verdict of bad tone
     always fails the run, a doubtful one only if a verdict was required (``--ldos-strict``).
@@ -36,15 +36,16 @@ class Verdict(StrEnum):
         return member
 
     PASSED = "passed", 2, Tone.GOOD
-    REGRESSED = "regressed", 9, Tone.BAD, exit_codes.REGRESSED
+    REGRESSED = "regressed", 10, Tone.BAD, exit_codes.REGRESSED
+    ACCEPTED = "accepted", 4, Tone.GOOD
     IMPROVED = "improved", 3, Tone.GOOD
-    INCONCLUSIVE = "inconclusive", 6, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    INCONCLUSIVE = "inconclusive", 7, Tone.DOUBT, exit_codes.INCONCLUSIVE
     SHOWN = "shown", 0, Tone.GOOD
     NOT_JUDGED = "not_judged", 1, Tone.DOUBT, exit_codes.INCONCLUSIVE
-    INVALID = "invalid", 7, Tone.BAD, exit_codes.INVALID
-    INFRA = "infra", 8, Tone.BAD, exit_codes.INVALID
-    NO_BASELINE = "no_baseline", 4, Tone.DOUBT, exit_codes.INCONCLUSIVE
-    NOT_COMPARABLE = "not_comparable", 5, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    INVALID = "invalid", 8, Tone.BAD, exit_codes.INVALID
+    INFRA = "infra", 9, Tone.BAD, exit_codes.INVALID
+    NO_BASELINE = "no_baseline", 5, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    NOT_COMPARABLE = "not_comparable", 6, Tone.DOUBT, exit_codes.INCONCLUSIVE
 
     @property
     def word(self) -> str:
@@ -52,7 +53,7 @@ class Verdict(StrEnum):
 
     @property
     def is_change(self) -> bool:
-        return self in {Verdict.REGRESSED, Verdict.IMPROVED}
+        return self in {Verdict.REGRESSED, Verdict.ACCEPTED, Verdict.IMPROVED}
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -467,6 +467,7 @@ class Section:
             empty if there is none.
         verdict: on it; null if nothing was judged.
         reasons: for the verdict, the most important first.
+        accepted: those of the reasons that are accepted changes for the worse.
         undecided: why more trials would help; empty if they would not.
         advice: what to do now.
         head: this version; null if it could not be measured.
@@ -501,6 +502,7 @@ class Section:
     test: Place | None = None
     stack: str = ""
     is_suite: bool = False
+    accepted: tuple[str, ...] = ()
 
     @property
     def cases(self) -> tuple[CaseReport, ...]:

@@ -122,7 +122,7 @@ def _mde(found: verdict.Comparison) -> str:
     return ": it has no MDE" if math.isinf(found.mde) else f": its MDE is {format_effect(found.mde)}"
 
 
-def _effect_facts(reason: why.Moved | why.NotClear | why.NotJudged) -> Mapping[str, object]:
+def _effect_facts(reason: why.Moved | why.AcceptedChange | why.NotClear | why.NotJudged) -> Mapping[str, object]:
     found = reason.comparison
     if found.has_ratio:
         return {"effect": percent(found.ratio - 1, signed=True)}
@@ -136,6 +136,9 @@ _RENAME: Final = f"give the metric another name, or {_TO_RECORD}"
 _QUIET: Final = "[quiet the machine](../how-to/quiet-a-noisy-machine.md)"
 _COUNTS: Final = "{head_count:trials} against {base_count}"
 _SUCCESSES: Final = "{successes} of {trials} trials succeeded, {expected:percent} are expected"
+_LIMIT: Final = " ({accepted.by}, {accepted.reason}; at most {limit})"
+_TO_ACCEPT: Final = "[accept it](../how-to/accept-a-slowdown.md)"
+_WAS_ACCEPTED: Final = "nothing: somebody [accepted it](../how-to/accept-a-slowdown.md), up to this size"
 _UNLIKE: Final = (
     "{{metric}} is not comparable: its {} is '{{here}}' here, '{{there}}' in the base "
     f"(give it another name, or {_RECORD_AGAIN})"
@@ -144,8 +147,21 @@ _UNLIKE: Final = (
 WORDINGS: Final[Mapping[type, Wording]] = {
     why.Moved: Wording(
         "{comparison.metric} ({comparison.title}) {comparison.location}: {effect}",
-        f"look at the segment that the report names; if the change is intended, {_TO_RECORD}",
+        f"look at the segment that the report names; if the change is intended, {_TO_ACCEPT}",
         _effect_facts,
+    ),
+    why.AcceptedChange: Wording(
+        f"accepted: {{comparison.metric}} {{effect}}{_LIMIT}",
+        _WAS_ACCEPTED,
+        lambda reason: {**_effect_facts(reason), "limit": percent(reason.accepted.size, signed=True)},
+    ),
+    why.AcceptedFailures: Wording(
+        f"accepted: {{failures}} of {{trials:trials}} failed{_LIMIT}",
+        _WAS_ACCEPTED,
+        lambda reason: {"limit": percent(reason.accepted.size)},
+    ),
+    why.AcceptedUnreadable: Wording(
+        "nothing is accepted: {why}", "correct the file on the branch that the run is compared with"
     ),
     why.MissedSuccessRate: Wording(
         _SUCCESSES,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_ldos.base.text import counted, format_quantity, percent
+from pytest_ldos.judge.baseline.accepted import SUCCESS_RATE, Accepted
 from pytest_ldos.judge.baseline.key import ENOUGH_RUNS, BaselineKey
 from pytest_ldos.judge.baseline.store import Calibrated
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -22,7 +23,7 @@ _MEND: Final = "fix what the reasons name (ldos doctor checks this machine), the
 
 _CHANGED: Final = f"if the change is intended, record it: {_RECORD}"
 _GENERAL: Final = {
-    Verdict.REGRESSED: _CHANGED,
+    Verdict.REGRESSED: f"if the change is intended, accept it (ldos accept), or record it: {_RECORD}",
     Verdict.INVALID: _MEND,
     Verdict.INFRA: _MEND,
     Verdict.NO_BASELINE: f"measure again to compare; if nothing was recorded yet (a strict run), {_RECORD}",
@@ -129,6 +130,13 @@ def describe_parts(found: PartsExplanation) -> str:
 
 def describe_key(key: BaselineKey, on: str = "on host class") -> str:
     return f"scenario '{key.scenario}' of the {key.stack} stack {on} {key.host_class}"
+
+
+def describe_accepted(change: Accepted) -> str:
+    """``accepted: T1 up to +12.3 % (Ada, checks collisions twice)``."""
+    is_rate = change.metric == SUCCESS_RATE
+    limit = f"{percent(change.size)} of trials failed" if is_rate else percent(change.size, signed=True)
+    return f"accepted: {change.metric} up to {limit} ({change.by}, {change.reason})"
 
 
 def describe_place(key: BaselineKey) -> str:

@@ -239,10 +239,11 @@ def summarize(section: document.Section) -> str:
     changes = ", ".join(
         "; ".join((f"{metric.name} {change_of(metric.change)}", *_regressed_aspects(metric)))
         for metric in moved_metrics(section)
-        if metric.change
+        if metric.change and metric.verdict is not Verdict.ACCEPTED
     )
+    found = (*([changes] if changes else []), *section.accepted)
     is_calm = section.verdict is Verdict.PASSED or not section.reasons
-    return "; ".join((changes or ("nothing moved" if is_calm else section.reasons[0]), *describe_caveats(section)))
+    return "; ".join((*(found or ["nothing moved" if is_calm else section.reasons[0]]), *describe_caveats(section)))
 
 
 def overview_row(section: document.Section) -> tuple[Badge, str, str]:

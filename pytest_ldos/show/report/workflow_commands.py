@@ -52,7 +52,8 @@ def _render(sections: Iterable[tuple[Section, str]]) -> Rendered:
 def _command(section: Section) -> str | None:
     if section.verdict is None:
         return None
-    return _COMMANDS.get(section.verdict.tone) or ("notice" if any(words.describe_caveats(section)) else None)
+    is_notable = section.accepted or any(words.describe_caveats(section))
+    return _COMMANDS.get(section.verdict.tone) or ("notice" if is_notable else None)
 
 
 def _annotate(command: str, section: Section, where: str) -> str:
@@ -66,7 +67,7 @@ def _annotate(command: str, section: Section, where: str) -> str:
 
 
 def _message(section: Section) -> Iterator[str]:
-    moved = [*map(words.describe_move, words.moved_metrics(section)), *words.describe_paths(section)]
+    moved = [*section.accepted, *map(words.describe_move, words.moved_metrics(section)), *words.describe_paths(section)]
     yield from (
         moved or section.reasons or tuple(words.describe_caveats(section)) or (words.verdict_word(section.verdict),)
     )
@@ -98,6 +99,8 @@ def _properties(section: Section) -> Iterator[tuple[str, str]]:
     yield "scenario", section.scenario
     if section.verdict is not None:
         yield "verdict", section.verdict.value
+    if section.accepted:
+        yield "accepted", "; ".join(section.accepted)
     if section.head is not None:
         yield "successes", f"{section.head.successes}/{section.head.trials}"
         yield "commit", section.head.commit

@@ -87,6 +87,13 @@ def test_equal_versions(place, judge):
     assert judge() == {LAB: ("success", "passed")}
 
 
+def test_what_the_machine_accepted_is_green_only_where_the_raw_trials_are(place, judge):
+    place.leave(pair(), reported=Verdict.ACCEPTED)
+    assert judge() == {LAB: ("success", "accepted, says the machine")}
+    place.leave(pair(factor=1.5), reported=Verdict.ACCEPTED)
+    assert judge() == {LAB: ("failure", "regressed: baseline")}
+
+
 def test_regression_not_reported_by_the_machine(place, judge):
     """Its script, plugin or gate was replaced by one that ends well."""
     place.leave(pair(factor=1.5))

@@ -427,7 +427,9 @@ def test_details_are_described_on_request():
 
 def test_advice_names_the_segment_that_gained_the_time():
     section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
-    assert section.advice == ("if the change is intended, record it: run again with --ldos-update-baseline",)
+    assert section.advice == (
+        "if the change is intended, accept it (ldos accept), or record it: run again with --ldos-update-baseline",
+    )
     assert section_of(noisy_set(1), noisy_set(2)).advice == ()
     (failed,) = section_of(noisy_set(1, failures=5)).advice
     assert failed.startswith("see how trials failed")

@@ -71,10 +71,17 @@ def test_the_title_names_the_stack():
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_verdicts_with_annotations(verdict):
     text = workflow_commands.render(Document(sections=(Section(scenario="arm", verdict=verdict, reasons=("why",)),)))
-    if verdict in {Verdict.PASSED, Verdict.IMPROVED, Verdict.SHOWN}:
+    if verdict in {Verdict.PASSED, Verdict.ACCEPTED, Verdict.IMPROVED, Verdict.SHOWN}:
         assert text == ""
     else:
         assert taken(text.rstrip("\n"))[0] in COMMANDS
+
+
+def test_accepted_changes_are_a_notice():
+    changes = ("accepted: T1 +11.8 % (Ada, why; at most +12.3 %)",)
+    section = Section(scenario="arm", verdict=Verdict.ACCEPTED, reasons=changes, accepted=changes)
+    (line,) = workflow_commands.render(Document(sections=(section,))).splitlines()
+    assert taken(line) == ("notice", {"title": "ldos: arm accepted"}, changes[0])
 
 
 def test_unjudged_scenarios_have_no_annotation():
