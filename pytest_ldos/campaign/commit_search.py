@@ -27,6 +27,7 @@ from pytest_ldos.campaign.commit_rounds import (
 )
 from pytest_ldos.campaign.starts import CampaignObserver, StoredTrials, plain_spec
 from pytest_ldos.campaign.versions.version import Version
+from pytest_ldos.judge.baseline.accepted import Accepted
 from pytest_ldos.judge.summary import Explanation, explain, path_of
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
@@ -77,6 +78,7 @@ class CommitResult:
         trials, starts: total numbers over all versions.
         why: reason why there is no single commit or no answer; else empty.
         explanation: changes of path segments in the last suspect, compared with GOOD; ``None`` if unknown.
+        accepted: the change, if it was accepted.
     """
 
     plan: SearchPlan
@@ -93,6 +95,7 @@ class CommitResult:
     why: str
     explanation: Explanation | None
     template: TrialSet | None
+    accepted: Accepted | None = None
 
 
 def conclude(

@@ -20,6 +20,7 @@ from pytest_ldos.base.files import require_writable_folder, write_atomically, wr
 from pytest_ldos.cli.main import Command, make_group
 from pytest_ldos.cli.say import LATEST, emit, emit_fitted, find_trials, metric_names, say, sources_here, stores_here
 from pytest_ldos.host.checkout import is_changed, read_subjects
+from pytest_ldos.judge.baseline.accepted import Accepted, find_step, read_accepted
 from pytest_ldos.judge.baseline.history import HistoryStore, Version, build_rows
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
 from pytest_ldos.judge.baseline.series import COLUMNS, MetricSeries, build_series, latest_runs
@@ -35,6 +36,7 @@ from pytest_ldos.judge.baseline.trend import (
     write_pin,
 )
 from pytest_ldos.judge.gate.case import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import read_judgement, verdict_alone
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR
@@ -88,8 +90,27 @@ def read_trends(store: HistoryStore, window: int, *, runs: int, metric: str, **w
     notes = () if len(latest) == len(rows) else (older,)
     if not (series := build_series(latest)):
         raise ConfigurationError("no run has a value there", remedy="see `ldos history` for what has")
-    trends = [build_trend(each, pin=pins.get(each.key), window=window, floor=_floor(each)) for each in series]
+    known = _accepted_steps(series)
+    trends = [
+        build_trend(each, pin=pins.get(each.key), window=window, floor=_floor(each), known=steps)
+        for each, steps in zip(series, known, strict=True)
+    ]
     return [replace(trend, notes=(*trend.notes, *notes)) for trend in trends]
+
+
+def _accepted_steps(series: Iterable[MetricSeries]) -> Iterator[dict[str, Accepted]]:
+    """Changes that this checkout's file accepts, of each series by the commit that brought them."""
+    project, changes = sources_here().root, tuple[Accepted, ...]()
+    try:
+        changes = read_accepted(project)
+    except RecordUnreadable as error:
+        say(f"ldos: {error.message}", err=True)
+    for each in series:
+        name = each.key.scenario, each.key.stack, each.metric
+        own = [change for change in changes if (change.scenario, change.stack, change.metric) == name]
+        commits = {run.commit for run in each.runs if run.verdict == Verdict.ACCEPTED}
+        found = {commit: find_step(project, commit, own) for commit in commits}
+        yield {commit: change for commit, change in found.items() if change is not None}
 
 
 def _floor(series: MetricSeries) -> float:

@@ -50,6 +50,7 @@ from pytest_ldos.cli.say import (
     parse_share,
     say,
 )
+from pytest_ldos.judge.baseline.accepted import Accepted, find_step, read_accepted
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
 from pytest_ldos.show.report import bisect as bisect_report
@@ -189,7 +190,7 @@ def bisect(  # noqa: PLR0913 - one a command-line option
     asked = Request.of([scenario], metrics)
     refuse_unknown([metric], asked.catalogue, "metric in --metric:")
     spec = asked.spec(trials=trials_per_start)
-    commits = list_commits(good, bad, Path())
+    commits, changes = list_commits(good, bad, Path()), read_accepted(asked.sources.root)
     plan = plan_search(
         len(commits) - 1,
         confidence=parse_confidence(confidence),
@@ -211,12 +212,21 @@ def bisect(  # noqa: PLR0913 - one a command-line option
         return
     with measuring(kept="complete rounds are saved: the same command resumes the search"):
         refuse_unable(spec)
-        result = _search_bisect(asked, plan, commits, spec, metric)
+        result = _with_accepted(_search_bisect(asked, plan, commits, spec, metric), asked.sources.root, changes)
     if output is not None:
         for sentence in (bisect_report.answer(result), *bisect_report.remarks(result)):
             say(sentence)
     emit_fitted(bisect_report.render_bisect_as, result, kind, output=output)
     raise typer.Exit(0 if result.suspects else exit_codes.INVALID)
+
+
+def _with_accepted(result: CommitResult, project: Path, changes: Sequence[Accepted]) -> CommitResult:
+    """The result, with the one of these accepted changes that a single suspect brought."""
+    if result.template is None or len(result.suspects) != 1:
+        return result
+    name = result.template.scenario, result.template.stack_kind, result.metric.name
+    own = (each for each in changes if (each.scenario, each.stack, each.metric) == name)
+    return dataclasses.replace(result, accepted=find_step(project, result.suspects[0].name, own))
 
 
 def _search_bisect(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from pytest_ldos.base.files import RecordFormat, read_plain, write_atomically
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.stats.rank_tests import find_change_points
 from pytest_ldos.host.checkout import is_changed
+from pytest_ldos.judge.baseline.accepted import Accepted
 from pytest_ldos.judge.baseline.history import SCHEMA_VERSION
 from pytest_ldos.judge.baseline.series import (
     AcceptedRuns,
@@ -45,6 +47,7 @@ class CommitPoint:
         from_rolling: from the rolling anchor as it was before this commit.
         change_point: strength of a change of level that begins here; 0 if there is none.
         creeps: names of the anchors that the level has crept away from so far.
+        accepted: the accepted change that it brought; ``None`` if there is none.
     """
 
     label: str
@@ -61,6 +64,7 @@ class CommitPoint:
     last: int
     change_point: float = 0.0
     creeps: tuple[str, ...] = ()
+    accepted: Accepted | None = None
 
     @property
     def count(self) -> int:
@@ -71,7 +75,9 @@ class CommitPoint:
         return sum(run.failed for run in self.runs)
 
 
-def _build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, window: int) -> Iterator[CommitPoint]:
+def _build_commits(
+    series: MetricSeries, noise: Noise, *, anchor: Level | None, window: int, known: Mapping[str, Accepted]
+) -> Iterator[CommitPoint]:
     """The commits of a series in the order of their first runs; runs without a clean commit stand alone."""
     groups: dict[str, list[int]] = {}
     for place, run in enumerate(series.runs):
@@ -96,6 +102,7 @@ def _build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, 
             from_rolling=change_between(series, noise.level(accepted.before(places[0], window)), level),
             first=places[0],
             last=places[-1],
+            accepted=known.get(runs[0].commit),
         )
         before = level if level is not None else before
 
@@ -131,7 +138,7 @@ def _find_creep(
     last_jump, before = -1, None
     for commit in commits:
         own = noise.level(commit.runs)
-        if _is_worse(change_between(series, before, own, tail=_TAIL), sign, floor):
+        if commit.accepted or _is_worse(change_between(series, before, own, tail=_TAIL), sign, floor):
             last_jump = commit.first
         before = own or before
         recent = accepted.before(commit.last + 1, _RECENT_RUNS)
@@ -194,16 +201,28 @@ class Trend:
 
 
 def build_trend(
-    series: MetricSeries, *, pin: Pin | None = None, window: int = ROLLING_WINDOW, floor: float = USUAL_FLOOR
+    series: MetricSeries,
+    *,
+    pin: Pin | None = None,
+    window: int = ROLLING_WINDOW,
+    floor: float = USUAL_FLOOR,
+    known: Mapping[str, Accepted] | None = None,
 ) -> Trend:
+    """The trend of a series; `known` are accepted changes by the commit that brought them.
+
+    Without a pin, the first anchor is behind the last of them.
+    """
+    known = known or {}
     noise, runs = noise_of(series), series.runs
     accepted = AcceptedRuns.of(series)
     pinned = []
     if pin is not None:
         pinned = [run for run in runs if (run.commit == pin.commit if pin.commit else run.trials == pin.trials)]
-    start = pinned or accepted.runs[: min(window, _START_RUNS)]
+    steps = {run.commit: place for place, run in reversed([*enumerate(runs)]) if run.commit in known}
+    behind = bisect_left(accepted.places, max(steps.values(), default=0))
+    start = pinned or accepted.runs[behind:][: min(window, _START_RUNS)]
     anchor = noise.level(start)
-    commits = tuple(_build_commits(series, noise, anchor=anchor, window=window))
+    commits = tuple(_build_commits(series, noise, anchor=anchor, window=window, known=known))
     last = max((place for place, run in enumerate(runs) if run.trials in {each.trials for each in start}), default=-1)
     measured_by = PIN if pinned else START, anchor, last
     creeps = _find_creep(series, commits, noise, anchor=measured_by, window=window, floor=floor)

@@ -13,6 +13,7 @@ from pytest_ldos.campaign.commit_search import CHANGE_CONFIDENCE, CommitResult, 
 from pytest_ldos.show.page.formats import Format, finite, render, to_json
 from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone, numbers, words
 from pytest_ldos.show.report.compose import report_paths
+from pytest_ldos.show.report.sentences import describe_accepted
 from pytest_ldos.show.report.words import describe_path
 
 _OLDER = "name an older GOOD, in which it is good"
@@ -80,6 +81,8 @@ def _bound(bound: float) -> str:
 
 
 def remarks(result: CommitResult) -> Iterator[str]:
+    if result.accepted is not None:
+        yield describe_accepted(result.accepted)
     if result.why:
         yield result.why
     if explained := explanation_of(result):

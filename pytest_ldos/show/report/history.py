@@ -20,7 +20,7 @@ from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, finite, render, to_csv, to_json
 from pytest_ldos.show.page.terminal import NARROWEST
-from pytest_ldos.show.report.sentences import describe_place
+from pytest_ldos.show.report.sentences import describe_accepted, describe_place
 
 _ROWS: Final = 11
 _MARGIN: Final = 12
@@ -127,6 +127,8 @@ def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
         marks.append("level changes")
     if point.creeps:
         marks.append(f"creep: {' and '.join(point.creeps)}")
+    if point.accepted:
+        marks.append(describe_accepted(point.accepted))
     marks += sorted({run.verdict for run in point.runs if not run.is_accepted and run.verdict})
     if point.failed:
         marks.append(f"{point.failed} failed")
@@ -203,7 +205,7 @@ _COLUMNS: Final = (
     *KEY_COLUMNS, "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
     "verdicts", "median", "location", "low", "high", "step", "step_low", "step_high", "from_pin", "from_pin_low",
     "from_pin_high", "from_start", "from_start_low", "from_start_high", "from_rolling", "from_rolling_low",
-    "from_rolling_high", "change_point", "creep_since_pin", "creep_since_start", "creep_since_rolling",
+    "from_rolling_high", "change_point", "creep_since_pin", "creep_since_start", "creep_since_rolling", "accepted",
 )  # fmt: skip
 
 
@@ -265,6 +267,7 @@ def _commit(trend: Trend, point: CommitPoint) -> dict[str, Any]:
         **dict(_bounds("from_rolling", point.from_rolling)),
         "change_point": bool(point.change_point),
         **{f"creep_since_{each}": each in point.creeps for each in (PIN, START, ROLLING)},
+        "accepted": describe_accepted(point.accepted) if point.accepted else None,
     }
 
 

@@ -11,8 +11,10 @@ from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.find import VersionFinder
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.cli import search
+from pytest_ldos.judge.baseline.accepted import FILE, append_accepted, digest_difference
 from pytest_ldos.measure.trial import rig
 from pytest_ldos.robot.stack.protocol import Installation
+from tests.builders.accepted import accepted
 from tests.builders.command_line import invoke_ldos, lines_of, run_ldos
 from tests.builders.repository import Repository
 from tests.fakes.rig import noisy, open_fake_rig
@@ -177,3 +179,18 @@ def test_unusable_revisions_end_with_the_usage_exit_code(project):
     assert "GOOD v9: there is no revision of this name" in done.stderr
     (project.repository.path / "planning.txt").write_text("2")
     assert "the work tree has uncommitted changes" in run_ldos("bisect", *project.ends).stderr
+
+
+def test_an_accepted_change_is_named(project):
+    root, guilty = project.repository.path, project.names[4]
+    difference = digest_difference(root, f"{guilty}^", guilty)
+    append_accepted(root, [accepted("T1", 0.5, difference=difference), accepted("T4", 0.1, difference=difference)])
+    text = " ".join(invoke_ldos("bisect", *project.ends).stdout.split())
+    assert "accepted: T1 up to +50.0 % (Ada, it checks collisions twice)" in text
+    assert "accepted: T4" not in text
+
+
+def test_damaged_file_of_accepted_changes_is_refused_before_anything_is_measured(project):
+    (project.repository.path / FILE).write_text("[")
+    assert run_ldos("bisect", *project.ends).returncode == 2
+    assert project.started == []

@@ -10,6 +10,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.baseline.trend import FILE, START, Pin, build_trend, read_pin, remove_pin, write_pin
+from tests.builders.accepted import accepted
 from tests.builders.history import commit, series_of
 
 
@@ -205,6 +206,24 @@ def test_creep_restarts_at_a_pin():
     assert creeping(build_trend(series))
     trend = build_trend(series, pin=Pin(commit(25), "", commit(25)))
     assert "pin" not in trend.commits[-1].creeps
+
+
+def test_accepted_step_is_not_creep_and_the_start_is_behind_it():
+    """Two steps of 4 %, each below the floor, 8 % together."""
+    locations = noise(12, 60, 0.002) + np.log(1.04) * (np.arange(60) // 20)
+    series = series_of(locations, verdicts={20: "accepted"})
+    assert "start" in build_trend(series).commits[-1].creeps
+    change = accepted("T1", 0.05)
+    trend = build_trend(series, known={commit(20): change})
+    assert creeping(trend) == []
+    assert [number for number, point in enumerate(trend.commits) if point.accepted] == [20]
+    assert trend.commits[-1].from_anchor.effect == pytest.approx(0.04, abs=0.02)
+
+
+def test_creep_behind_an_accepted_step_is_found():
+    locations = noise(13, 60, 0.002) + np.log(1.006) * np.maximum(np.arange(60) - 20, 0)
+    trend = build_trend(series_of(locations), known={commit(20): accepted("T1", 0.05)})
+    assert "start" in trend.commits[-1].creeps
 
 
 def test_noise_is_rarely_reported_as_creep():
