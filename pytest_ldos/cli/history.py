@@ -20,10 +20,10 @@ from pytest_ldos.base.files import require_writable_folder, write_atomically, wr
 from pytest_ldos.cli.main import Command, make_group
 from pytest_ldos.cli.say import LATEST, emit, emit_fitted, find_trials, metric_names, say, sources_here, stores_here
 from pytest_ldos.host.checkout import is_changed, read_subjects
-from pytest_ldos.judge.baseline.accepted import Accepted, find_step, read_accepted
+from pytest_ldos.judge.baseline.accepted import find_step
 from pytest_ldos.judge.baseline.history import HistoryStore, Version, build_rows
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
-from pytest_ldos.judge.baseline.series import COLUMNS, MetricSeries, build_series, latest_runs
+from pytest_ldos.judge.baseline.series import COLUMNS, MetricSeries, Run, build_series, latest_runs
 from pytest_ldos.judge.baseline.store import Calibrated, find_calibration_of
 from pytest_ldos.judge.baseline.trend import (
     ROLLING_WINDOW,
@@ -88,29 +88,25 @@ def read_trends(store: HistoryStore, window: int, *, runs: int, metric: str, **w
     latest = latest_runs(rows, runs, keep=[pin.commit or pin.trials for pin in pins.values()]) if runs else rows
     older = f"only the last {runs} runs were considered; --since shows older ones"
     notes = () if len(latest) == len(rows) else (older,)
-    if not (series := build_series(latest)):
+    if not (series := _with_accepted(build_series(latest))):
         raise ConfigurationError("no run has a value there", remedy="see `ldos history` for what has")
-    known = _accepted_steps(series)
-    trends = [
-        build_trend(each, pin=pins.get(each.key), window=window, floor=_floor(each), known=steps)
-        for each, steps in zip(series, known, strict=True)
-    ]
+    trends = [build_trend(each, pin=pins.get(each.key), window=window, floor=_floor(each)) for each in series]
     return [replace(trend, notes=(*trend.notes, *notes)) for trend in trends]
 
 
-def _accepted_steps(series: Iterable[MetricSeries]) -> Iterator[dict[str, Accepted]]:
-    """Changes that this checkout's file accepts, of each series by the commit that brought them."""
-    project, changes = sources_here().root, tuple[Accepted, ...]()
+def _with_accepted(series: list[MetricSeries]) -> list[MetricSeries]:
+    """The series, with the changes that this checkout's file accepts in the runs of the commits that brought them."""
+    project = sources_here().root
+
+    def complete(run: Run, each: MetricSeries) -> Run:
+        is_accepted = run.verdict == Verdict.ACCEPTED
+        return replace(run, brought=find_step(project, run.commit, each.key, each.metric)) if is_accepted else run
+
     try:
-        changes = read_accepted(project)
+        return [replace(each, runs=tuple(complete(run, each) for run in each.runs)) for each in series]
     except RecordUnreadable as error:
         say(f"ldos: {error.message}", err=True)
-    for each in series:
-        name = each.key.scenario, each.key.stack, each.metric
-        own = [change for change in changes if (change.scenario, change.stack, change.metric) == name]
-        commits = {run.commit for run in each.runs if run.verdict == Verdict.ACCEPTED}
-        found = {commit: find_step(project, commit, own) for commit in commits}
-        yield {commit: change for commit, change in found.items() if change is not None}
+        return series
 
 
 def _floor(series: MetricSeries) -> float:

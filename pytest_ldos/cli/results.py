@@ -32,13 +32,13 @@ from pytest_ldos.cli.say import (
     sources_here,
     stores_here,
 )
-from pytest_ldos.host.checkout import ask_git, is_changed
+from pytest_ldos.host.checkout import ask_git
 from pytest_ldos.judge.baseline.accepted import SUCCESS_RATE, Accepted, append_accepted, digest_difference
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import Found, StoredBaseline, merge_trials
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
-from pytest_ldos.judge.judging import Grounds, Judged, Judgement, judge, judge_only, read_judgement
+from pytest_ldos.judge.judging import Grounds, Judged, judge, judge_only, read_judgement
 from pytest_ldos.measure.trial.artifacts import TRIALS_FILE, ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.page.model import Link
@@ -63,39 +63,35 @@ def report(
     The run contains its base, its policy and the host's calibration. If it does not, the present ones are used.
     """
     chosen = choose_format(kind, output)
-    emit_document(compose([_section(*each) for each in _read_with_grounds(run)]), chosen, output)
+    emit_document(compose([section for _, section in _judge_saved(run)]), chosen, output)
 
 
-def _read_with_grounds(run: str) -> list[tuple[TrialSet, Grounds, Judgement | None]]:
-    """Saved trials with the grounds of their verdict, and the saved one; without it, the present grounds."""
+def _judge_saved(run: str) -> list[tuple[Judged, Section]]:
     sets = {file: read_trials(file) for file in find_trials(run)}
     policy = Policy.configured(sources_here().toml.gate, scenarios=len(sets), own=metric_names(sets.values()))
-    return [(trials, *_find_grounds(file, trials, policy)) for file, trials in sets.items()]
+    return [_judge(file, trials, policy) for file, trials in sets.items()]
 
 
-def _find_grounds(file: Path, trials: TrialSet, policy: Policy) -> tuple[Grounds, Judgement | None]:
+def _judge(file: Path, trials: TrialSet, policy: Policy) -> tuple[Judged, Section]:
     folder = ScenarioFolder(file.parent)
     kept = read_judgement(folder) if file.name == TRIALS_FILE else None
     if kept is not None:
-        return kept.grounds, kept
-    stores, place = stores_here(), folder.base.trials_file
-    base = read_trials(place) if trials.session and place.exists() else None
-    if base is not None and base.is_interleaved_with(trials):
-        return Grounds.given(trials, base, place, stores=stores, policy=policy, label=Role.BASE.value), None
-    return Grounds.stored(trials, stores, policy), None
-
-
-def _section(trials: TrialSet, grounds: Grounds, kept: Judgement | None) -> Section:
-    judged = judge(trials, grounds)
-    if kept is not None:
+        judged = judge(trials, kept.grounds)
         notes = [*kept.notes]
         if judged.result.verdict is not kept.verdict:
             notes.append(f"pytest-ldos {kept.made_by} judged these trials as {kept.verdict.word}")
-        return compose_section(judged, notes=notes)
+        return judged, compose_section(judged, notes=notes)
+    stores, place = stores_here(), folder.base.trials_file
+    base = read_trials(place) if trials.session and place.exists() else None
+    if base is not None and base.is_interleaved_with(trials):
+        grounds = Grounds.given(trials, base, place, stores=stores, policy=policy, label=Role.BASE.value)
+    else:
+        grounds = Grounds.stored(trials, stores, policy)
+    judged = judge(trials, grounds)
     if isinstance(grounds.base, Found) and grounds.base.trials.trials == trials.trials:
         notes = [f"is the baseline: {grounds.base.file}"]
-        return without_verdict(compose_section(judge_only(trials, grounds.policy), notes=notes))
-    return compose_section(judged, notes=("judged now, by the present baseline: the run saved no verdict",))
+        return judged, without_verdict(compose_section(judge_only(trials, policy), notes=notes))
+    return judged, compose_section(judged, notes=("judged now, by the present baseline: the run saved no verdict",))
 
 
 def compare(
@@ -138,9 +134,7 @@ def compare_sets(pairs: Mapping[str, tuple[TrialSet, TrialSet]], base: Path) -> 
 
 def accept(
     run: Annotated[str, typer.Argument(help="Run folder, scenario folder or file of trials, or 'latest'.")],
-    metrics: Annotated[
-        list[str], typer.Argument(metavar="METRIC…", help=f"Metrics that regressed, e.g. T1; or {SUCCESS_RATE}.")
-    ],
+    metrics: Annotated[list[str], typer.Argument(metavar="METRIC…", help=f"Regressed metrics, or {SUCCESS_RATE}.")],
     reason: Annotated[str, typer.Option(help="Why the change is wanted.")],
 ) -> None:
     """Accept changes for the worse of a saved run.
@@ -148,25 +142,24 @@ def accept(
     Adds them to ldos-accepted.toml, in each scenario in which they regressed; their measured sizes are the limits.
     Commit that file alone and merge it first: it is read from the version that a run is compared with.
     """
-    project = sources_here().root
-    judged = [judge(trials, grounds) for trials, grounds, _ in _read_with_grounds(run)]
-    refuse_unknown(metrics, {*metric_names(each.head for each in judged), SUCCESS_RATE}, "metric of this run:")
     require(bool(reason.strip()), "--reason is empty", remedy="say why the change is wanted")
+    project = sources_here().root
     by = ask_git(project, "config", "user.name") or ""
     require(bool(by), "git does not know your name", remedy='git config user.name "NAME"')
-    found = {name for each in judged for name in each.result.regressions}
-    for name in metrics:
-        require(
-            name in found,
-            f"{name} has no change for the worse in {run} that can be accepted",
-            remedy=f"what can be: {', '.join(sorted(found)) or 'nothing (ldos report shows what is red)'}",
-        )
-    words = {"reason": one_line(reason.strip()), "by": one_line(by)}
+    judged = [each for each, _ in _judge_saved(run)]
+    found = {name for each in judged for name in each.result.acceptable}
+    require(bool(found), f"{run} has no change that can be accepted", remedy="ldos report shows what is red, and why")
+    refuse_unknown(metrics, found, f"change for the worse of {run} that can be accepted:")
+    words = {
+        "reason": one_line(reason.strip()),
+        "by": one_line(by),
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     changes = [
-        Accepted(metric=name, size=each.result.regressions[name], **words, **_identify(each, project))
+        Accepted(metric=name, size=size, **words, **_identify(each, project))
         for each in judged
-        for name in dict.fromkeys(metrics)
-        if name in each.result.regressions
+        for name, size in each.result.acceptable.items()
+        if name in metrics
     ]
     file = append_accepted(project, changes)
     for change in changes:
@@ -175,23 +168,16 @@ def accept(
 
 
 def _identify(judged: Judged, project: Path) -> dict[str, str]:
-    """Fields of `Accepted` that identify a comparison; refuses versions that cannot be found again."""
+    """Fields of `Accepted` that identify a comparison; refuses versions that git cannot find again."""
     head, base = judged.head, judged.base.commit if judged.base else ""
-    for role, commit in ((Role.HEAD, head.commit), (Role.BASE, base)):
-        require(
-            bool(commit) and not is_changed(commit),
-            f"the commit of {role} is {commit or 'unknown'}: it cannot be found again",
-            remedy="commit the change, and measure it again",
-        )
     difference = digest_difference(project, base, head.commit)
     require(
         bool(difference),
-        f"git finds no difference between {base} and {head.commit} here",
-        remedy="call it in the checkout that was measured, or fetch both commits",
+        f"git finds no difference between base {base or 'unknown'} and head {head.commit or 'unknown'}",
+        remedy="measure without uncommitted changes (+); call it in a checkout that has both commits",
     )
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    of_run = {"scenario": head.scenario, "stack": head.stack_kind, "commit": head.commit, "base": base}
-    return {**of_run, "difference": difference, "at": at}
+    names = {"scenario": head.scenario, "stack": head.stack_kind, "commit": head.commit, "base": base}
+    return {**names, "difference": difference}
 
 
 def join(

@@ -50,7 +50,8 @@ from pytest_ldos.cli.say import (
     parse_share,
     say,
 )
-from pytest_ldos.judge.baseline.accepted import Accepted, find_step, read_accepted
+from pytest_ldos.judge.baseline.accepted import find_step, read_accepted
+from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
 from pytest_ldos.show.report import bisect as bisect_report
@@ -190,7 +191,8 @@ def bisect(  # noqa: PLR0913 - one a command-line option
     asked = Request.of([scenario], metrics)
     refuse_unknown([metric], asked.catalogue, "metric in --metric:")
     spec = asked.spec(trials=trials_per_start)
-    commits, changes = list_commits(good, bad, Path()), read_accepted(asked.sources.root)
+    commits = list_commits(good, bad, Path())
+    read_accepted(asked.sources.root)  # refuses a damaged file before anything is measured
     plan = plan_search(
         len(commits) - 1,
         confidence=parse_confidence(confidence),
@@ -212,21 +214,15 @@ def bisect(  # noqa: PLR0913 - one a command-line option
         return
     with measuring(kept="complete rounds are saved: the same command resumes the search"):
         refuse_unable(spec)
-        result = _with_accepted(_search_bisect(asked, plan, commits, spec, metric), asked.sources.root, changes)
+        result = _search_bisect(asked, plan, commits, spec, metric)
+    if result.template is not None and len(result.suspects) == 1:
+        step = find_step(asked.sources.root, result.suspects[0].name, BaselineKey.of(result.template), metric)
+        result = dataclasses.replace(result, accepted=step)
     if output is not None:
         for sentence in (bisect_report.answer(result), *bisect_report.remarks(result)):
             say(sentence)
     emit_fitted(bisect_report.render_bisect_as, result, kind, output=output)
     raise typer.Exit(0 if result.suspects else exit_codes.INVALID)
-
-
-def _with_accepted(result: CommitResult, project: Path, changes: Sequence[Accepted]) -> CommitResult:
-    """The result, with the one of these accepted changes that a single suspect brought."""
-    if result.template is None or len(result.suspects) != 1:
-        return result
-    name = result.template.scenario, result.template.stack_kind, result.metric.name
-    own = (each for each in changes if (each.scenario, each.stack, each.metric) == name)
-    return dataclasses.replace(result, accepted=find_step(project, result.suspects[0].name, own))
 
 
 def _search_bisect(

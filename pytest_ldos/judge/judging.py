@@ -72,9 +72,10 @@ class Grounds:
 
     @classmethod
     def stored(cls, head: TrialSet, stores: store.BaselineStores, policy: Policy) -> Grounds:
-        base, calibration = store.find_baseline(stores, head), store.find_calibration(stores, head)
-        found = cls(policy=_with_accepted(policy, head, base, stores), base=base, calibration=calibration)
-        return found._with_known_runs(head, stores)
+        found = cls(
+            policy=policy, base=store.find_baseline(stores, head), calibration=store.find_calibration(stores, head)
+        )
+        return found._completed(head, stores)
 
     @classmethod
     def given(
@@ -82,20 +83,26 @@ class Grounds:
     ) -> Grounds:
         """The grounds for comparing trials with the interleaved base, or with saved trials, which are in `file`."""
         there = store.Found(base, file)
-        is_interleaved = head.is_interleaved_with(base)
-        found = there if is_interleaved else store.compare_with(head, base, file)
+        found = there if head.is_interleaved_with(base) else store.compare_with(head, base, file)
         if isinstance(found, store.NotComparable):
             found = replace(found, shown=there)
-        policy, calibration = _with_accepted(policy, head, found, stores), store.find_calibration(stores, head)
-        made = cls(policy=policy, base=found, calibration=calibration, label=label)
-        return made if is_interleaved else made._with_known_runs(head, stores)
+        made = cls(policy=policy, base=found, calibration=store.find_calibration(stores, head), label=label)
+        return made._completed(head, stores)
 
-    def _with_known_runs(self, head: TrialSet, stores: store.BaselineStores) -> Grounds:
-        """The same grounds, with known runs of the base's stack on this host pooled into the base."""
+    def _completed(self, head: TrialSet, stores: store.BaselineStores) -> Grounds:
+        """The same grounds, with what the base accepts, and with known runs pooled into a base that is stored."""
         if not isinstance(self.base, store.Found):
             return self
-        trials, known = with_known_runs(stores.local, self.base.trials, head)
-        return replace(self, base=replace(self.base, trials=trials), policy=replace(self.policy, known=known))
+        base, policy = self.base, self.policy
+        if stores.project is not None:
+            try:
+                policy = replace(policy, accepted=find_accepted(stores.project, head, base.trials))
+            except RecordUnreadable as error:
+                policy = replace(policy, accepted_unreadable=error.message)
+        if not head.is_interleaved_with(base.trials):
+            trials, known = with_known_runs(stores.local, base.trials, head)
+            base, policy = replace(base, trials=trials), replace(policy, known=known)
+        return replace(self, base=base, policy=policy)
 
     def shortened(self, root: Path) -> Grounds:
         def short(file: Path) -> Path:
@@ -219,16 +226,6 @@ class Judged:
             return None
         low, high = (each * mean / found.ratio for each in (found.low, found.high))
         return replace(found, ratio=mean, low=low, high=high)
-
-
-def _with_accepted(policy: Policy, head: TrialSet, base: store.Lookup, stores: store.BaselineStores) -> Policy:
-    """The policy with the changes that the base's commit accepts; none if it is unknown or unreadable."""
-    if not isinstance(base, store.Found) or stores.project is None:
-        return policy
-    try:
-        return replace(policy, accepted=find_accepted(stores.project, head, base.trials))
-    except RecordUnreadable as error:
-        return replace(policy, accepted_unreadable=error.message)
 
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:
@@ -392,10 +389,7 @@ def _why_not(lookup: store.NoBaseline | store.NotComparable | store.Unreadable) 
 
 JUDGED_FILE: Final = "judged.json"
 _REMEDY: Final = f"delete {JUDGED_FILE} to judge by what is stored now"
-_FORMAT: Final = RecordFormat("pytest-ldos judgement", 2, remedy=_REMEDY, again=_REMEDY)
-
-_LATER: Final = {"accepted": [], "accepted_unreadable": ""}
-"""Fields of a policy that earlier records of this version lack."""
+_FORMAT: Final = RecordFormat("pytest-ldos judgement", 3, remedy=_REMEDY, again=_REMEDY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -433,12 +427,7 @@ def read_judgement(folder: ScenarioFolder) -> Judgement | None:
             Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
         }
     )
-
-    def read(values: dict[str, Any]) -> Any:
-        values["grounds"]["policy"] = {**_LATER, **values["grounds"]["policy"]}
-        return reader.read(Judgement, values, "")
-
-    judgement: Judgement = _FORMAT.decode(text, file, read)
+    judgement: Judgement = _FORMAT.decode(text, file, lambda values: reader.read(Judgement, values, ""))
     return judgement
 
 

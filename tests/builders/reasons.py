@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.campaign.watching import DISTORTION
+from pytest_ldos.judge.baseline.accepted import SUCCESS_RATE
 from pytest_ldos.judge.baseline.key import (
     BaselineKey,
     LoadDifference,
@@ -71,7 +72,7 @@ REASONS = [
         f"accepted: T1 {100 * (T1.ratio - 1):+.1f} % (Ada, it checks collisions twice; at most +60.0 %)",
     ),
     (
-        why.AcceptedFailures(4, 10, accepted("success_rate", 0.4)),
+        why.AcceptedChange(why.FailuresRose(0, 10, 4, 10, 0.04), accepted(SUCCESS_RATE, 0.4)),
         "accepted: 4 of 10 trials failed (Ada, it checks collisions twice; at most 40.0 %)",
     ),
     (why.AcceptedUnreadable("it is damaged"), "nothing is accepted: it is damaged"),

@@ -42,7 +42,7 @@ def of_slow(repository, slow: str, **changes) -> Accepted:
         at="2026-01-01T00:00:00+00:00",
         commit=slow,
         base=repository.git("rev-parse", "--short=12", "main"),
-        difference=digest_difference(repository.path, "main", slow),
+        difference=digest_difference(repository.path, repository.git("rev-parse", "main"), slow),
     )
     return dataclasses.replace(entry, **changes)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tomllib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -17,22 +18,19 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, refuse_unknown
 from pytest_ldos.base.files import PlainReader, left_by_git, write_atomically
-from pytest_ldos.host.checkout import ask_git, is_changed
+from pytest_ldos.host.checkout import ask_git
+from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.trial.record import TrialSet
 
 FILE: Final = "ldos-accepted.toml"
 """Name of the file, in the project's folder."""
 
-SUCCESS_RATE: Final = "success_rate"
-"""Name of the success rate in place of a metric's."""
+SUCCESS_RATE: Final = "success-rate"
+"""Stands for the success rate in place of a metric's name, which has no hyphen."""
 
 _TABLES: Final = "accepted"
-_HEADER: Final = (
-    "# Changes for the worse that are wanted, by `ldos accept`. Read from the version that a run is compared with.\n"
-)
+_HEADER: Final = "# Accepted changes for the worse (ldos accept). Read from the version that a run is compared with.\n"
 _REMEDY: Final = f"correct {FILE}, or restore its last version that can be read; until then nothing is accepted"
-_OF_POSITION: Final = ("@@", "index ")
-"""Beginnings of lines of a difference that depend on unchanged lines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,15 +60,13 @@ class Accepted:
 def parse_accepted(text: str, where: str) -> tuple[Accepted, ...]:
     """The changes in a file's text; `RecordUnreadable` names `where` if there is an error."""
     try:
-        tables = tomllib.loads(text)
+        tables = tomllib.loads(os.fsencode(text).decode("utf-8"))
         refuse_unknown(tables, {_TABLES}, f"table in {where}:")
-        found: tuple[Accepted, ...] = PlainReader(is_whole=True).read(
-            tuple[Accepted, ...], tables.get(_TABLES, []), _TABLES
-        )
+        reader, entries = PlainReader(is_whole=True), tables.get(_TABLES, [])
+        found: tuple[Accepted, ...] = reader.read(tuple[Accepted, ...], entries, _TABLES)
     except (ValueError, TypeError, RecursionError, ConfigurationError) as error:
-        by_git = left_by_git(text)
-        what, remedy = (f" {by_git[0]}", by_git[1]) if by_git else (f" cannot be read: {error}", _REMEDY)
-        raise RecordUnreadable(f"{where}{what}", remedy=remedy) from None
+        what, remedy = left_by_git(text) or (f"cannot be read: {error}", _REMEDY)
+        raise RecordUnreadable(f"{where} {what}", remedy=remedy) from None
     return found
 
 
@@ -90,45 +86,53 @@ def read_accepted(project: Path) -> tuple[Accepted, ...]:
     """The changes in the file of a checkout; none without one. `RecordUnreadable` if it is damaged."""
     file = project / FILE
     try:
-        return parse_accepted(file.read_text("utf-8"), str(file))
+        return parse_accepted(os.fsdecode(file.read_bytes()), str(file))
     except FileNotFoundError:
         return ()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordUnreadable(f"{file} cannot be read: {error}", remedy=_REMEDY) from None
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
 
 
-def find_accepted(project: Path, head: TrialSet, base: TrialSet) -> tuple[Accepted, ...]:
-    """The accepted changes of the base's commit that apply to a comparison.
+def find_accepted(project: Path, head: TrialSet, base: TrialSet) -> dict[str, Accepted]:
+    """The changes that the base's commit accepts, by metric, if they are those from the base to the head.
 
     None if a commit is unknown to git or had uncommitted changes. `RecordUnreadable` if the base's file is.
     """
-    text = None
-    if head.commit and base.commit and not is_changed(head.commit) and not is_changed(base.commit):
-        text = ask_git(project, "show", "--end-of-options", f"{base.commit}:./{FILE}")
-    if not text:
-        return ()
-    key = head.scenario, head.stack_kind
-    found = [each for each in parse_accepted(text, f"{FILE} of {base.commit}") if (each.scenario, each.stack) == key]
-    difference = digest_difference(project, base.commit, head.commit) if found else ""
-    return tuple(each for each in found if difference and each.difference == difference)
+    commit = _whole(project, base.commit)
+    text = ask_git(project, "show", f"{commit}:./{FILE}") if commit else ""
+    changes = parse_accepted(text, f"{FILE} of {base.commit}") if text else ()
+    return _select(changes, BaselineKey.of(head), project, base.commit, head.commit)
 
 
-def find_step(project: Path, commit: str, changes: Iterable[Accepted]) -> Accepted | None:
-    """The largest of these changes that a commit brought, compared with its first parent."""
-    found = [*changes]
-    difference = digest_difference(project, f"{commit}^", commit) if found else ""
-    same = (each for each in found if difference and each.difference == difference)
-    return max(same, key=lambda each: abs(each.size), default=None)
+def find_step(project: Path, commit: str, key: BaselineKey, metric: str) -> Accepted | None:
+    """The change that a commit brought, compared with its first parent, if this checkout's file accepts it."""
+    changes = read_accepted(project)
+    parent = ask_git(project, "rev-parse", f"{_whole(project, commit)}^") if changes else ""
+    return _select(changes, key, project, parent or "", commit).get(metric)
+
+
+def _select(changes: Iterable[Accepted], key: BaselineKey, project: Path, base: str, head: str) -> dict[str, Accepted]:
+    """The largest change of each metric in this scenario and stack that is between these commits."""
+    own = [each for each in changes if (each.scenario, each.stack) == (key.scenario, key.stack)]
+    difference = digest_difference(project, base, head) if own else ""
+    ascending = sorted(own, key=lambda each: abs(each.size))
+    return {each.metric: each for each in ascending if difference and each.difference == difference}
 
 
 def digest_difference(project: Path, base: str, head: str) -> str:
-    """Digest of the added and removed lines between two commits, without `FILE`; empty if there are none.
+    """Digest of the added and removed lines between two commits; empty if there are none, or git does not know both.
 
-    As ``git patch-id``, it includes neighbouring lines and ignores line numbers. It is empty, too, if git does not know
-    a commit.
+    As ``git patch-id``, it includes neighbouring lines and ignores line numbers.
     """
     how = ("-r", "-p", "--unified=3", "--full-index", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv")
-    files = (":(top)", f":(top,exclude,glob)**/{FILE}")
-    text = ask_git(project, "diff-tree", *how, "--end-of-options", base, head, "--", *files)
-    lines = [line for line in (text or "").split("\n") if not line.startswith(_OF_POSITION)]
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest() if text else ""
+    versions = _whole(project, base), _whole(project, head)
+    text = ask_git(project, "diff-tree", *how, "--ignore-submodules=none", *versions, "--")
+    # Lines of positions, and of whole files' digests, depend on unchanged lines.
+    lines = [line for line in (text or "").split("\n") if not line.startswith(("@@", "index "))]
+    return hashlib.sha256(os.fsencode("\n".join(lines))).hexdigest() if text else ""
+
+
+def _whole(project: Path, commit: str) -> str:
+    """The whole digest of a commit; empty if git knows none or several. A branch or tag of this name is no commit."""
+    found = ask_git(project, "rev-parse", f"--disambiguate={commit}") or ""
+    return found if "\n" not in found else ""

@@ -18,6 +18,7 @@ from scipy.special import ndtri, stdtrit
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.stats.adjust import remove_cause, remove_levels
 from pytest_ldos.base.stats.rank_tests import correlation_of, locate, normal_scores
+from pytest_ldos.judge.baseline.accepted import Accepted
 from pytest_ldos.judge.baseline.history import INVALID, KEPT_COVARIATES, Status
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
 
@@ -57,6 +58,7 @@ class Run:
     median: float  # median of the measured values without adjustment; infinite if there are none
     location: float  # Hodges–Lehmann estimate after covariates, on the series' scale; infinite if most trials failed
     half_width: float  # half width of the location's interval from its trials alone; infinite if they are too few
+    brought: Accepted | None = None  # the accepted change for the worse that its commit brought, if it did
 
     @property
     def is_accepted(self) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -47,7 +46,6 @@ class CommitPoint:
         from_rolling: from the rolling anchor as it was before this commit.
         change_point: strength of a change of level that begins here; 0 if there is none.
         creeps: names of the anchors that the level has crept away from so far.
-        accepted: the accepted change that it brought; ``None`` if there is none.
     """
 
     label: str
@@ -64,7 +62,6 @@ class CommitPoint:
     last: int
     change_point: float = 0.0
     creeps: tuple[str, ...] = ()
-    accepted: Accepted | None = None
 
     @property
     def count(self) -> int:
@@ -74,10 +71,12 @@ class CommitPoint:
     def failed(self) -> int:
         return sum(run.failed for run in self.runs)
 
+    @property
+    def accepted(self) -> Accepted | None:
+        return next((run.brought for run in self.runs if run.brought), None)
 
-def _build_commits(
-    series: MetricSeries, noise: Noise, *, anchor: Level | None, window: int, known: Mapping[str, Accepted]
-) -> Iterator[CommitPoint]:
+
+def _build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, window: int) -> Iterator[CommitPoint]:
     """The commits of a series in the order of their first runs; runs without a clean commit stand alone."""
     groups: dict[str, list[int]] = {}
     for place, run in enumerate(series.runs):
@@ -102,14 +101,13 @@ def _build_commits(
             from_rolling=change_between(series, noise.level(accepted.before(places[0], window)), level),
             first=places[0],
             last=places[-1],
-            accepted=known.get(runs[0].commit),
         )
         before = level if level is not None else before
 
 
 PIN: Final = "pin"
 START: Final = "start"
-"""Name of the anchor made of the first runs, used if nothing is pinned."""
+"""Name of the anchor made of the first runs, or those since an accepted change, used if nothing is pinned."""
 
 ROLLING: Final = "rolling"
 
@@ -201,28 +199,17 @@ class Trend:
 
 
 def build_trend(
-    series: MetricSeries,
-    *,
-    pin: Pin | None = None,
-    window: int = ROLLING_WINDOW,
-    floor: float = USUAL_FLOOR,
-    known: Mapping[str, Accepted] | None = None,
+    series: MetricSeries, *, pin: Pin | None = None, window: int = ROLLING_WINDOW, floor: float = USUAL_FLOOR
 ) -> Trend:
-    """The trend of a series; `known` are accepted changes by the commit that brought them.
-
-    Without a pin, the first anchor is behind the last of them.
-    """
-    known = known or {}
     noise, runs = noise_of(series), series.runs
     accepted = AcceptedRuns.of(series)
     pinned = []
     if pin is not None:
         pinned = [run for run in runs if (run.commit == pin.commit if pin.commit else run.trials == pin.trials)]
-    steps = {run.commit: place for place, run in reversed([*enumerate(runs)]) if run.commit in known}
-    behind = bisect_left(accepted.places, max(steps.values(), default=0))
-    start = pinned or accepted.runs[behind:][: min(window, _START_RUNS)]
+    since = max((run.started_at for run in runs if run.brought), default=runs[0].started_at)
+    start = pinned or [run for run in accepted.runs if run.started_at >= since][: min(window, _START_RUNS)]
     anchor = noise.level(start)
-    commits = tuple(_build_commits(series, noise, anchor=anchor, window=window, known=known))
+    commits = tuple(_build_commits(series, noise, anchor=anchor, window=window))
     last = max((place for place, run in enumerate(runs) if run.trials in {each.trials for each in start}), default=-1)
     measured_by = PIN if pinned else START, anchor, last
     creeps = _find_creep(series, commits, noise, anchor=measured_by, window=window, floor=floor)

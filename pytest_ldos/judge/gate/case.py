@@ -44,7 +44,7 @@ class Policy:
             verdict. Success rates are always judged.
         largest_invalid_share: largest share of trials with an invalid measurement.
         metrics: names of all metrics that can be judged; a floor for any other name is refused.
-        accepted: changes that apply to this comparison, read from the base's commit.
+        accepted: changes that apply to this comparison, by metric, from the base's commit.
         accepted_unreadable: the reason if the base's file of accepted changes cannot be read.
     """
 
@@ -59,7 +59,7 @@ class Policy:
     required: tuple[str, ...] | None = None
     largest_invalid_share: float = 0.1
     metrics: Collection[str] = frozenset({*METRICS, *OF_CALLS})
-    accepted: tuple[Accepted, ...] = ()
+    accepted: Mapping[str, Accepted] = field(default_factory=dict)
     accepted_unreadable: str = ""
 
     def __post_init__(self) -> None:
@@ -84,11 +84,6 @@ class Policy:
     def family_alpha(self) -> float:
         """Error probability for the metrics of all scenarios together; success rates have as much again."""
         return self.alpha / 2
-
-    def find_accepted(self, metric: str) -> Accepted | None:
-        """The largest accepted change of a metric, or of the success rate (`SUCCESS_RATE`)."""
-        found = [each for each in self.accepted if each.metric == metric]
-        return max(found, key=lambda each: abs(each.size), default=None)
 
     def noise(self, scenario: str, metric: str) -> MetricNoise | None:
         """Noise of a metric between equal versions; ``None`` if this host was not calibrated for it."""
@@ -262,30 +257,23 @@ def failures_became_more(head: TrialSet, base: TrialSet, policy: Policy) -> bool
         base_failures=failures_of(base),
         looks=tuple(Counts(look.head, look.base) for look in looks_of(head, base)),
         fractions=fractions_of(head, base),
-        alpha=_alpha_of_rise(policy),
+        alpha=policy.family_alpha * (1 - EXPECTATION_SHARE) / policy.scenarios,
     )
 
 
-def _alpha_of_rise(policy: Policy) -> float:
-    return policy.family_alpha * (1 - EXPECTATION_SHARE) / policy.scenarios
-
-
-def find_accepted_failures(head: TrialSet, policy: Policy) -> why.AcceptedFailures | None:
-    """The accepted share of failed trials, unless head's is significantly larger."""
-    accepted = policy.find_accepted(SUCCESS_RATE)
-    if accepted is None:
+def find_rise(head: TrialSet, base: TrialSet, policy: Policy) -> why.FailuresRose | why.AcceptedChange | None:
+    """The significant rise of failures, if any; it is accepted unless head fails significantly more often than that."""
+    if not failures_became_more(head, base, policy):
         return None
-    trials = len(head.trials)
-    p_value = shortfall_p(successes=head.successes, trials=trials, expected_rate=max(0.0, 1 - accepted.size))
-    is_beyond = p_value < _alpha_of_rise(policy)
-    return None if is_beyond else why.AcceptedFailures(failures_of(head), trials, accepted)
-
-
-def measure_rise(head: TrialSet, base: TrialSet) -> why.FailuresRose:
     counts = {
         "base_failures": failures_of(base),
         "base_trials": len(base.trials),
         "head_failures": failures_of(head),
         "head_trials": len(head.trials),
     }
-    return why.FailuresRose(**counts, p_value=failure_rise_p(**counts))
+    rose, accepted = why.FailuresRose(**counts, p_value=failure_rise_p(**counts)), policy.accepted.get(SUCCESS_RATE)
+    if accepted is None:
+        return rose
+    p_value = shortfall_p(successes=head.successes, trials=rose.head_trials, expected_rate=1 - accepted.size)
+    is_within = p_value >= policy.family_alpha / policy.scenarios  # not if it is NaN, as it is for a size of no share
+    return why.AcceptedChange(rose, accepted) if is_within else rose

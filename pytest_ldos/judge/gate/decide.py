@@ -24,10 +24,8 @@ from pytest_ldos.judge.gate.case import (
     Case,
     Policy,
     fails_more_often,
-    failures_became_more,
-    find_accepted_failures,
     find_failures,
-    measure_rise,
+    find_rise,
     missed_expectations,
 )
 from pytest_ldos.judge.gate.comparison import compare_metrics
@@ -147,17 +145,13 @@ def _set_aside(found: Comparison, comparisons: Sequence[Comparison], case: Case,
 
 
 def _accept(found: Comparison, case: Case, policy: Policy) -> Comparison:
-    """The comparison, with `ACCEPTED` for a regressed location unless its interval is beyond the accepted change.
-
-    A change of at most the accepted size is thus called regressed with the interval's probability of error. Other
-    aspects are never accepted.
-    """
-    accepted = policy.find_accepted(found.metric)
-    if accepted is None or found.location is not Verdict.REGRESSED or not found.has_ratio:
+    """The comparison, with `ACCEPTED` for a regressed location unless its interval is beyond the accepted change."""
+    accepted = policy.accepted.get(found.metric)
+    if accepted is None or not found.is_acceptable:
         return found
     is_lower = case.metrics[found.metric].better is Better.LOWER
-    is_beyond = found.low - 1 > accepted.size if is_lower else found.high - 1 < accepted.size
-    return found if is_beyond else replace(found, location=Verdict.ACCEPTED)
+    is_within = found.low - 1 <= accepted.size if is_lower else found.high - 1 >= accepted.size
+    return replace(found, location=Verdict.ACCEPTED) if is_within else found
 
 
 def _is_required(found: Comparison, case: Case, policy: Policy, *, is_replaced: bool) -> bool:
@@ -228,20 +222,11 @@ class GateResult:
         return next((each for each in self.comparisons if each.metric == metric), None)
 
     @property
-    def regressions(self) -> Mapping[str, float]:
+    def acceptable(self) -> Mapping[str, float]:
         """Sizes of changes for the worse that can be accepted (see `Accepted`), by metric."""
-        found = {
-            each.metric: each.ratio - 1
-            for each in self.comparisons
-            if each.location is Verdict.REGRESSED
-            and each.has_ratio
-            and math.isfinite(each.ratio)
-            and not any(finding.is_regressed for finding in each.findings)
-        }
-        for each in self.reasons:
-            if isinstance(each, why.FailuresRose):
-                found[SUCCESS_RATE] = each.head_failures / each.head_trials
-        return found
+        rises = (each for each in self.reasons if isinstance(each, why.FailuresRose))
+        sizes = [(SUCCESS_RATE, each.head_failures / each.head_trials) for each in rises]
+        return dict([*((each.metric, each.ratio - 1) for each in self.comparisons if each.is_acceptable), *sizes])
 
     @property
     def base_needs(self) -> int:
@@ -264,20 +249,18 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
 
 
 def _weigh(case: Case, own: GateResult, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
-    aside = (_set_aside(each, compared_all, case, policy) for each in compared_all)
-    comparisons = [_accept(each, case, policy) for each in aside]
+    comparisons = [_accept(_set_aside(each, compared_all, case, policy), case, policy) for each in compared_all]
     head, base, incomparable = case.head, case.base, own.incomparable
-    rise: list[why.FailuresRose | why.AcceptedFailures] = []
-    if failures_became_more(head, base, policy):
-        rise = [find_accepted_failures(head, policy) or measure_rise(head, base)]
-    reasons: list[Reason] = [*own.reasons, *rise]
+    rise = find_rise(head, base, policy)
+    reasons: list[Reason] = [*own.reasons, *([rise] if rise else [])]
     known = {*incomparable, *(each.metric for each in comparisons)}
     lost = [*_find_lost(case, policy, but=known)]
     others = ((name, *case.series(name)) for name in case.metrics if name not in known and base.trials)
     new = [why.NewMetric(name) for name, ours, theirs in others if len(ours) and not len(theirs)]
     reasons += [*_find_changes(comparisons, case, policy), *incomparable.values(), *lost, *new]
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
-    verdicts += [why.VERDICT_OF[type(each)] for each in rise]
+    if rise:
+        verdicts.append(why.VERDICT_OF[type(rise)])
     if lost:
         verdicts.append(Verdict.INCONCLUSIVE)
     # A baseline of an earlier version may lack built-in metrics that refine another.
@@ -344,9 +327,8 @@ def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy)
     """One reason for each metric that did not pass; metrics with too few trials share one."""
     for each in comparisons:
         yield from (why.ShapeRegressed(each, found.shape) for found in each.findings if found.is_regressed)
-        accepted = policy.find_accepted(each.metric)
-        if each.location is Verdict.ACCEPTED and accepted is not None:
-            yield why.AcceptedChange(each, accepted)
+        if each.location is Verdict.ACCEPTED:
+            yield why.AcceptedChange(each, policy.accepted[each.metric])
         elif each.location in {Verdict.REGRESSED, Verdict.IMPROVED}:
             yield why.Moved(each)
         elif each.verdict is Verdict.INCONCLUSIVE and not is_underpowered(each):

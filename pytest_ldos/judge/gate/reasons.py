@@ -118,18 +118,9 @@ class ShapeRegressed:
 
 @dataclass(frozen=True)
 class AcceptedChange:
-    """A metric is worse, by no more than was accepted."""
+    """A metric is worse, or failures became more frequent, by no more than was accepted."""
 
-    comparison: Comparison
-    accepted: Accepted
-
-
-@dataclass(frozen=True)
-class AcceptedFailures:
-    """Failures became more frequent, by no more than was accepted."""
-
-    failures: int
-    trials: int
+    change: Comparison | FailuresRose
     accepted: Accepted
 
 
@@ -360,9 +351,8 @@ _Inconclusive = (
 _NotComparable = Incomparable | OtherHost | OtherHostClasses | OtherScenario | OtherLoads | OtherProblems
 _NoBaseline = NewMetric | BaselineMissing | BaselineShared
 _NotJudged = TheMachine | NotJudged | AcceptedUnreadable
-_Accepted = AcceptedChange | AcceptedFailures
 
-Reason = Moved | _Accepted | _Regressed | _Invalid | _Inconclusive | _NotComparable | _NoBaseline | _NotJudged
+Reason = Moved | AcceptedChange | _Regressed | _Invalid | _Inconclusive | _NotComparable | _NoBaseline | _NotJudged
 
 Describe = Callable[[Reason], str]
 """Renders a reason as text; passed to rooms that may not import `show`."""
@@ -373,18 +363,14 @@ _KINDS: Final = {
     Verdict.INCONCLUSIVE: _Inconclusive,
     Verdict.NOT_COMPARABLE: _NotComparable,
     Verdict.NO_BASELINE: _NoBaseline,
-    Verdict.ACCEPTED: _Accepted,
     Verdict.NOT_JUDGED: _NotJudged,
 }
 
 VERDICT_OF: Final[Mapping[type, Verdict]] = {
-    kind: verdict for verdict, kinds in _KINDS.items() for kind in get_args(kinds)
+    **{kind: verdict for verdict, kinds in _KINDS.items() for kind in get_args(kinds)},
+    AcceptedChange: Verdict.ACCEPTED,
 }
 """Verdict that each kind of reason leads to; for `Moved`, it is the metric's."""
-
-
-def is_accepted(reason: Reason) -> bool:
-    return isinstance(reason, _Accepted)
 
 
 def by_weight(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

@@ -212,6 +212,12 @@ class Comparison:
         return Verdict.REGRESSED if any(each.is_regressed for each in self.findings) else self.location
 
     @property
+    def is_acceptable(self) -> bool:
+        """True if its location became worse by a finite ratio, and no other aspect did; others cannot be accepted."""
+        is_all = self.location is Verdict.REGRESSED and not any(each.is_regressed for each in self.findings)
+        return is_all and self.has_ratio and math.isfinite(self.ratio)
+
+    @property
     def is_from_zero(self) -> bool:
         """True if the base's median is 0; a change is then a difference without a ratio."""
         return self.base_median == 0

@@ -17,7 +17,7 @@ from pytest_ldos.base.series import Series
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge.baseline.store import Calibrated, CalibrationLookup, Uncalibrated
-from pytest_ldos.judge.gate.reasons import is_accepted
+from pytest_ldos.judge.gate.reasons import AcceptedChange
 from pytest_ldos.judge.gate.verdict import Comparison, Finding, LateRise, Tone, Verdict
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.judge.summary import (
@@ -289,7 +289,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Se
         scenario=trials.scenario,
         verdict=result.verdict,
         reasons=name_load(tuple(map(reasons.describe_reason, result.reasons)), result.verdict, head.surroundings),
-        accepted=tuple(reasons.describe_reason(each) for each in result.reasons if is_accepted(each)),
+        accepted=tuple(reasons.describe_reason(each) for each in result.reasons if isinstance(each, AcceptedChange)),
         undecided=tuple(map(reasons.describe_more_trials, result.more_trials_because)),
         advice=advise(
             result.verdict,

@@ -122,12 +122,19 @@ def _mde(found: verdict.Comparison) -> str:
     return ": it has no MDE" if math.isinf(found.mde) else f": its MDE is {format_effect(found.mde)}"
 
 
-def _effect_facts(reason: why.Moved | why.AcceptedChange | why.NotClear | why.NotJudged) -> Mapping[str, object]:
+def _effect_facts(reason: why.Moved | why.NotClear | why.NotJudged) -> Mapping[str, object]:
     found = reason.comparison
     if found.has_ratio:
         return {"effect": percent(found.ratio - 1, signed=True)}
     base = "0" if found.is_from_zero else format_quantity(found.base_median, found.unit)
     return {"effect": f"from {base} to {format_quantity(found.head_median, found.unit)}"}
+
+
+def _accepted_facts(reason: why.AcceptedChange) -> Mapping[str, object]:
+    found, size = reason.change, reason.accepted.size
+    if isinstance(found, why.FailuresRose):
+        return {"effect": f"{found.head_failures} of {found.head_trials} trials failed", "limit": percent(size)}
+    return {"effect": f"{found.metric} {percent(found.ratio - 1, signed=True)}", "limit": percent(size, signed=True)}
 
 
 _RECORD_AGAIN: Final = "record it again: --ldos-update-baseline"
@@ -136,9 +143,6 @@ _RENAME: Final = f"give the metric another name, or {_TO_RECORD}"
 _QUIET: Final = "[quiet the machine](../how-to/quiet-a-noisy-machine.md)"
 _COUNTS: Final = "{head_count:trials} against {base_count}"
 _SUCCESSES: Final = "{successes} of {trials} trials succeeded, {expected:percent} are expected"
-_LIMIT: Final = " ({accepted.by}, {accepted.reason}; at most {limit})"
-_TO_ACCEPT: Final = "[accept it](../how-to/accept-a-slowdown.md)"
-_WAS_ACCEPTED: Final = "nothing: somebody [accepted it](../how-to/accept-a-slowdown.md), up to this size"
 _UNLIKE: Final = (
     "{{metric}} is not comparable: its {} is '{{here}}' here, '{{there}}' in the base "
     f"(give it another name, or {_RECORD_AGAIN})"
@@ -147,22 +151,15 @@ _UNLIKE: Final = (
 WORDINGS: Final[Mapping[type, Wording]] = {
     why.Moved: Wording(
         "{comparison.metric} ({comparison.title}) {comparison.location}: {effect}",
-        f"look at the segment that the report names; if the change is intended, {_TO_ACCEPT}",
+        "look at the segment that the report names, or [accept it](../how-to/accept-a-slowdown.md) if it is intended",
         _effect_facts,
     ),
     why.AcceptedChange: Wording(
-        f"accepted: {{comparison.metric}} {{effect}}{_LIMIT}",
-        _WAS_ACCEPTED,
-        lambda reason: {**_effect_facts(reason), "limit": percent(reason.accepted.size, signed=True)},
+        "accepted: {effect} ({accepted.by}, {accepted.reason}; at most {limit})",
+        "nothing: somebody [accepted it](../how-to/accept-a-slowdown.md), up to this size",
+        _accepted_facts,
     ),
-    why.AcceptedFailures: Wording(
-        f"accepted: {{failures}} of {{trials:trials}} failed{_LIMIT}",
-        _WAS_ACCEPTED,
-        lambda reason: {"limit": percent(reason.accepted.size)},
-    ),
-    why.AcceptedUnreadable: Wording(
-        "nothing is accepted: {why}", "correct the file on the branch that the run is compared with"
-    ),
+    why.AcceptedUnreadable: Wording("nothing is accepted: {why}", "correct the file on the branch of the base"),
     why.MissedSuccessRate: Wording(
         _SUCCESSES,
         "read how trials failed (below it, and the logs of the run); lower `success_rate` if so many may fail",

@@ -65,7 +65,7 @@ def test_entries_are_of_scenarios_in_which_the_metric_regressed(repository):
     assert changes[0].size == pytest.approx(0.5, abs=0.1)
     assert (changes[0].by, changes[0].reason) == ("Ada", "it checks collisions twice")
     assert changes[0].commit == repository.git("rev-parse", "--short=12", "HEAD")
-    assert changes[0].difference == digest_difference(repository.path, "HEAD~1", "HEAD")
+    assert changes[0].difference == digest_difference(repository.path, changes[0].base, changes[0].commit)
     assert "baseline: accepted: T1 up to +" in ended.stdout
     assert f"commit {FILE} alone and merge it first" in ended.stdout
 
@@ -89,23 +89,23 @@ def test_trials_of_another_machine_are_judged_again(repository):
 
 def test_unknown_metric_is_refused_with_the_nearest(repository):
     save(repository, T1=1.5)
-    assert "unknown metric of this run: 'T2y'" in refusal("T2y", *WHY)
-    assert "did you mean 'success_rate'?" in refusal("sucess_rate", *WHY)
+    assert "unknown change for the worse of latest that can be accepted: 'T11'" in refusal("T11", *WHY)
+    assert "did you mean 'T1'?" in refusal("T11", *WHY)
 
 
 def test_metric_that_did_not_regress_is_refused(repository):
     save(repository, T1=1.5)
     error = refusal("T1", "T4", *WHY)
-    assert "T4 has no change for the worse in latest that can be accepted" in error
-    assert "what can be: T1" in error
+    assert "unknown change for the worse of latest that can be accepted: 'T4'" in error
+    assert "known are: T1" in error
 
 
 @pytest.mark.parametrize(
     ("saved", "error"),
     [
-        ({"judged": False}, "what can be: nothing"),
-        ({"head": "0123456789ab+"}, "the commit of head is 0123456789ab+: it cannot be found again"),
-        ({"base": ""}, "the commit of base is unknown: it cannot be found again"),
+        ({"judged": False}, "latest has no change that can be accepted"),
+        ({"head": "0123456789ab+"}, "and head 0123456789ab+"),
+        ({"base": ""}, "git finds no difference between base unknown and head"),
         ({"base": "HEAD"}, "git finds no difference between"),
         ({"head": "ffffffffffff"}, "git finds no difference between"),
     ],

@@ -43,9 +43,8 @@ def marks(metric) -> list[str]:
 
 def test_history_shows_an_accepted_step_of_this_metric_alone(repository):
     history(repository, "passed", "accepted")
-    append_accepted(
-        repository.path, [accepted("T1", 1.0, difference=digest_difference(repository.path, "HEAD~1", "HEAD"))]
-    )
+    commits = [repository.git("rev-parse", name) for name in ("HEAD~1", "HEAD")]
+    append_accepted(repository.path, [accepted("T1", 1.0, difference=digest_difference(repository.path, *commits))])
     shown = "accepted: T1 up to +100.0 % (Ada, it checks collisions twice)"
     assert marks("T1") == ["", shown]
     assert marks("T4") == ["", ""]

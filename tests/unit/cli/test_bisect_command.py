@@ -183,7 +183,7 @@ def test_unusable_revisions_end_with_the_usage_exit_code(project):
 
 def test_an_accepted_change_is_named(project):
     root, guilty = project.repository.path, project.names[4]
-    difference = digest_difference(root, f"{guilty}^", guilty)
+    difference = digest_difference(root, project.names[3], guilty)
     append_accepted(root, [accepted("T1", 0.5, difference=difference), accepted("T4", 0.1, difference=difference)])
     text = " ".join(invoke_ldos("bisect", *project.ends).stdout.split())
     assert "accepted: T1 up to +50.0 % (Ada, it checks collisions twice)" in text

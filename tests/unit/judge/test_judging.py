@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pytest_ldos.judge.baseline.store import Found
 from pytest_ldos.judge.gate.case import Policy
 from pytest_ldos.judge.gate.reasons import LoadNotReached, NotFinished, OfBase
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.judge.judging import JUDGED_FILE, Grounds, Judgement, judge, read_judgement, write_judgement
+from pytest_ldos.judge.judging import Grounds, Judgement, judge, read_judgement, write_judgement
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from tests.builders.accepted import accepted
 from tests.builders.trials import noisy_set
@@ -64,13 +63,10 @@ def test_faults_of_head_are_reported_first():
     assert not isinstance(result.reasons[0], OfBase)
 
 
-def test_earlier_record_of_a_judgement_accepts_nothing(tmp_path):
-    grounds = Grounds(policy=Policy(accepted=(accepted("T1", 0.5),)), base=Found(BASE, Path("base/trials.json")))
-    kept, folder = Judgement(grounds=grounds, verdict=Verdict.PASSED, made_by="1"), ScenarioFolder(tmp_path)
-    write_judgement(folder, kept)
-    assert read_judgement(folder) == kept
-    document = json.loads((tmp_path / JUDGED_FILE).read_text())
-    for name in ("accepted", "accepted_unreadable"):
-        del document["grounds"]["policy"][name]
-    (tmp_path / JUDGED_FILE).write_text(json.dumps(document))
-    assert read_judgement(folder).grounds.policy == Policy()
+def test_judgement_keeps_what_was_accepted(tmp_path):
+    policy = Policy(accepted={"T1": accepted("T1", 0.5)}, accepted_unreadable="it is damaged")
+    kept = Judgement(
+        grounds=Grounds(policy=policy, base=Found(BASE, Path("base"))), verdict=Verdict.PASSED, made_by="1"
+    )
+    write_judgement(ScenarioFolder(tmp_path), kept)
+    assert read_judgement(ScenarioFolder(tmp_path)) == kept

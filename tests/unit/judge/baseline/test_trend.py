@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.series import Better
+from pytest_ldos.judge.baseline.series import MetricSeries
 from pytest_ldos.judge.baseline.trend import FILE, START, Pin, build_trend, read_pin, remove_pin, write_pin
 from tests.builders.accepted import accepted
 from tests.builders.history import commit, series_of
@@ -208,13 +210,19 @@ def test_creep_restarts_at_a_pin():
     assert "pin" not in trend.commits[-1].creeps
 
 
+def with_accepted(series: MetricSeries, place: int) -> MetricSeries:
+    """The series, with a step at one of its runs that somebody accepted."""
+    runs = [*series.runs]
+    runs[place] = replace(runs[place], brought=accepted("T1", 0.05))
+    return replace(series, runs=tuple(runs))
+
+
 def test_accepted_step_is_not_creep_and_the_start_is_behind_it():
     """Two steps of 4 %, each below the floor, 8 % together."""
     locations = noise(12, 60, 0.002) + np.log(1.04) * (np.arange(60) // 20)
     series = series_of(locations, verdicts={20: "accepted"})
     assert "start" in build_trend(series).commits[-1].creeps
-    change = accepted("T1", 0.05)
-    trend = build_trend(series, known={commit(20): change})
+    trend = build_trend(with_accepted(series, 20))
     assert creeping(trend) == []
     assert [number for number, point in enumerate(trend.commits) if point.accepted] == [20]
     assert trend.commits[-1].from_anchor.effect == pytest.approx(0.04, abs=0.02)
@@ -222,7 +230,7 @@ def test_accepted_step_is_not_creep_and_the_start_is_behind_it():
 
 def test_creep_behind_an_accepted_step_is_found():
     locations = noise(13, 60, 0.002) + np.log(1.006) * np.maximum(np.arange(60) - 20, 0)
-    trend = build_trend(series_of(locations), known={commit(20): accepted("T1", 0.05)})
+    trend = build_trend(with_accepted(series_of(locations), 20))
     assert "start" in trend.commits[-1].creeps
 
 
