@@ -67,7 +67,7 @@ def _annotate(command: str, section: Section, where: str) -> str:
 
 
 def _message(section: Section) -> Iterator[str]:
-    moved = [*section.accepted, *map(words.describe_move, words.moved_metrics(section)), *words.describe_paths(section)]
+    moved = [*map(words.describe_move, words.moved_metrics(section)), *section.accepted, *words.describe_paths(section)]
     yield from (
         moved or section.reasons or tuple(words.describe_caveats(section)) or (words.verdict_word(section.verdict),)
     )

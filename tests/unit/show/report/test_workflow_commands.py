@@ -84,6 +84,22 @@ def test_accepted_changes_are_a_notice():
     assert taken(line) == ("notice", {"title": "ldos: arm accepted"}, changes[0])
 
 
+def test_regressions_are_named_before_accepted_changes():
+    head = noisy_set(1, factors={"T1": 1.5, "T4": 1.5})
+    regressed = dataclasses.replace(section_of(head, noisy_set(2)), accepted=("accepted: T2x",) * 9)
+    (line,) = workflow_commands.render(Document(sections=(regressed,))).splitlines()
+    assert taken(line)[2].startswith("T1 planning latency")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_reason_of_an_acceptance_is_no_workflow_command(text):
+    section = Section(scenario="arm", verdict=Verdict.ACCEPTED, accepted=(text,))
+    (line,) = workflow_commands.render(Document(sections=(section,))).splitlines()
+    assert line.startswith("::notice ")
+    value = workflow_commands.junit_properties(Document(sections=(section,)))["ldos.accepted"]
+    assert value.isprintable()
+
+
 def test_unjudged_scenarios_have_no_annotation():
     assert workflow_commands.render(Document(sections=(dataclasses.replace(full_section(), verdict=None),))) == ""
 
