@@ -244,6 +244,9 @@ def test_entry_of_the_measured_version_does_not_count(repository, slow):
     assert found(repository) == {}
     append_accepted(repository.path, [accepted("T1", 0.2, difference=digest(repository, "main", "topic"))])
     assert found(repository) == {}, "nor does that of the work tree"
+    (repository.path / FILE).write_text("[")
+    repository.commit()
+    assert found(repository) == {}, "it is not even read"
 
 
 @pytest.mark.parametrize("changes", [{"scenario": "cpu_load"}, {"stack": "ros2-mock"}])
