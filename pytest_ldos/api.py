@@ -39,6 +39,7 @@ from pytest_ldos.measure.load.protocol import apply_loads
 from pytest_ldos.measure.metrics.catalogue import OwnMetric
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement, Metric, Source, TrialContext, Window
+from pytest_ldos.measure.metrics.own_events import recorded_for
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
 from pytest_ldos.measure.trial.conduct import Observer, conduct
 from pytest_ldos.measure.trial.record import Trial, TrialSet
@@ -189,7 +190,7 @@ def run_trials(
         output: folder for the run's folder, with the record, the logs and the trace.
         goals: or the name of one of the stack's goal sets; by default the scenario's.
         own: metrics of your own, measured in addition to the built-in ones.
-        metrics: metrics of built-in paths, topics and processes, as in the setting `metrics`: ``["cpu:move_group"]``.
+        metrics: further metrics, as in the setting `metrics`: ``["cpu:move_group"]``; paths are the built-in ones.
 
     Raises:
         ConfigurationError: an own metric has a name that is taken; a metric of an unknown path, or of a process that
@@ -199,7 +200,7 @@ def run_trials(
     declared = parse_metrics(list(metrics), BUILT_IN_PATHS, where="metrics")
     with measuring_lock():
         folder = new_scenario_folder(new_run_folder(output), scenario.name)
-        with open_rig(scenario.stack, folder) as rig:
+        with open_rig(scenario.stack, folder, events=recorded_for(declared)) as rig:
             wanted = scenario.goals if goals is None else goals
             chosen = rig.stack.stimulus.cases(wanted) if isinstance(wanted, str) else wanted
             disturb = partial(apply_loads, scenario.loads, rig.site)

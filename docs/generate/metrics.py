@@ -12,17 +12,14 @@ from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
 from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.latency import EXECUTION, REACTION, WHOLE
 from pytest_ldos.measure.metrics.model import MeasuredMetric, Source
-from pytest_ldos.scenario.metrics import MetricKind, MetricSpec, PathStatistic
+from pytest_ldos.scenario.metrics import MetricKind, MetricSpec, Statistic, parse_metrics
 
 
 def _examples() -> Iterator[MetricSpec]:
     """A metric of each kind that can be asked for, and of each statistic."""
     path = PathSpec(name="NAME", via=("/a", "/b"), deadline_ms=1)
-    for statistic in PathStatistic:
-        yield MetricSpec(kind=MetricKind.PATH, subject=path.name, statistic=statistic, path=path)
-    for kind in MetricKind:
-        if kind is not MetricKind.PATH:
-            yield MetricSpec(kind=kind, subject=kind.example)
+    others = [f"{kind}:{kind.example}" for kind in MetricKind if kind is not MetricKind.PATH]
+    yield from parse_metrics([*(f"path:{path.name}:{each}" for each in Statistic), *others], (path,))
 
 
 def _built_in(metrics: Iterable[MeasuredMetric]) -> Iterator[str]:
@@ -63,7 +60,7 @@ def metrics_page() -> Iterator[str]:
     yield from _built_in((REACTION, EXECUTION, WHOLE, *OF_CALLS.values()))
     yield from (
         "",
-        "## Metrics of paths, topics and processes",
+        "## Metrics of paths, topics, processes and own tracepoints",
         "",
         "Named in `metrics` under `[tool.ldos]`; see",
         "[gate paths, rates and resources](../how-to/gate-paths-rates-resources.md).",

@@ -78,7 +78,7 @@ def toml_page() -> Iterator[str]:
         "",
         "A list of texts `KIND:SUBJECT[:STATISTIC]` in `[tool.ldos]` itself, each one more metric:",
         '`metrics = ["path:state feedback:p99", "rate:/scan", "cpu:move_group", "memory:*"]`. Kinds and statistics:',
-        "[metrics](metrics.md#metrics-of-paths-topics-and-processes). SUBJECT is the",
+        "[metrics](metrics.md#metrics-of-paths-topics-processes-and-own-tracepoints). SUBJECT is the",
         f"{documented(MetricSpec)['subject']}",
         "",
     )

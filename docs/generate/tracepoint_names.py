@@ -30,7 +30,8 @@ def tracepoints_page() -> Iterator[str]:
         "# Tracepoints",
         "",
         f"A recording enables {' and '.join(map(code, RECORDED))}, with the contexts `vpid`, `vtid` and `procname`.",
-        "The kernel's events are read where they were recorded (lttng-modules).",
+        "Metrics of [your own tracepoints](../how-to/gate-your-own-tracepoints.md) also enable their providers",
+        "and `lttng_ust_tracef:*`. The kernel's events are read where they were recorded (lttng-modules).",
         "",
     )
     notes = members_of(Marker)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from pytest_ldos.base.errors import require
 from pytest_ldos.base.text import NS_PER_MS
@@ -147,6 +147,14 @@ AFTER_JAZZY: Final = frozenset(
 KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {each: each.fields for each in Kernel}
 
 RECORDED: Final = ("ros2:*", "ldos:*")
+
+
+class OwnEvent(NamedTuple):
+    """An event of an own tracepoint (``my_pkg:begin``), with the fields that must match, or hold what is measured."""
+
+    name: str
+    fields: tuple[str, ...] = ()
+
 
 TRACEPOINTS_OFF: Final = "TRACETOOLS_RUNTIME_DISABLE"
 """Environment variable that disables tracing in ROS 2 Lyrical and later if set to 1."""

@@ -19,6 +19,8 @@ from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.measure.load.protocol import LoadSite, RepeatedLoad, RunningLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
+from pytest_ldos.measure.metrics.declared import declared_in
+from pytest_ldos.measure.metrics.own_events import recorded_for
 from pytest_ldos.measure.trial import rig
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, keep_failed_block, new_block_folder, write_trials
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
@@ -131,7 +133,11 @@ def _started(bench: Bench, block: Block, version: Version) -> Iterator[Rig]:
     with ExitStack() as resources:
         try:
             opened = bench.open_rig(
-                bench.spec.stack, folder, on_waiting=bench.observer.waiting, installation=version.installation
+                bench.spec.stack,
+                folder,
+                on_waiting=bench.observer.waiting,
+                installation=version.installation,
+                events=recorded_for(declared_in(bench.catalogue.values())),
             )
             rig = resources.enter_context(clocked(opened, bench.clock))
         except BringUpFailed as error:

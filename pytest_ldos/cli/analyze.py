@@ -34,6 +34,7 @@ from pytest_ldos.measure.metrics.catalogue import OwnMetric, OwnSource, catalogu
 from pytest_ldos.measure.metrics.declared import in_traces
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces, require_action
+from pytest_ldos.measure.metrics.own_events import own_events
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.show.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.show.page.formats import format_of, require_format
@@ -42,6 +43,7 @@ from pytest_ldos.show.report.trace_against import SeenRun, render_against, see_r
 from pytest_ldos.trace.ctf.files import address_of
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.execution.observed import OwnEvents
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.trace.execution.threads import shift_clocks
 from pytest_ldos.trace.flow.build import build_flow
@@ -101,8 +103,8 @@ def see_runs(
 ESTIMATE = "estimate"
 
 
-def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[ExecutionModel, list[str]]:
-    """The model on one clock, and notes on the corrections.
+def find_clock_offsets(model: ExecutionModel, asked: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+    """Corrections of the hosts' clocks, ns by host name, and notes on them.
 
     Args:
         asked: ``HOST=NANOSECONDS``, a TOML file of such entries, or ``estimate``, which uses messages between the
@@ -123,7 +125,7 @@ def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[Executi
                 raise ConfigurationError(f"clock offset {each!r} has no number", remedy="HOST=NANOSECONDS") from None
         else:
             offsets |= _read(Path(each))
-    return (shift_clocks(model, offsets), notes) if offsets else (model, notes)
+    return offsets, notes
 
 
 def _describe(estimated: dict[str, ClockOffset]) -> Iterator[str]:
@@ -297,9 +299,12 @@ def _analyze_one(
         with readers.spreading() as spread:
             observed = read_observed(trace, pids, on_corrupt=request.on_corrupt, window_s=window_s, spread=spread)
         step("finding the flow of messages", 0, 1)
-        model, notes = correct_clocks(observed, clock_offsets)
+        offsets, notes = find_clock_offsets(observed, clock_offsets)
+        model = shift_clocks(observed, offsets) if offsets else observed
         require_action(model, request.interfaces, request.usual)
         flow = build_flow(model, request.paths)
+        names = own_events(request.declared)
+        own_trace = read_trace(trace, events=names, on_corrupt=request.on_corrupt) if names else None
         goals = extract_metrics(
             model,
             nominal_period_ns=request.nominal_period_ns,
@@ -307,6 +312,7 @@ def _analyze_one(
             own=own,
             declared=request.declared,
             flow=flow,
+            events=None if own_trace is None else OwnEvents(own_trace, names, pids=pids, offsets_ns=offsets),
         )
         scheduling = read_trace(trace, events=SCHEDULING_EVENTS, on_corrupt=request.on_corrupt) if drawn else None
         analysis = Analysis(

@@ -22,6 +22,7 @@ from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.measure.metrics.catalogue import Catalogue, OwnSource, catalogue_of, load_own
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces, require_action
+from pytest_ldos.measure.metrics.own_events import own_events
 from pytest_ldos.robot.stack.goals import ErrorCode
 from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.trace.ctf.files import METADATA, address_of, is_archive, no_trace
@@ -29,6 +30,7 @@ from pytest_ldos.trace.ctf.read import SKIPPING, read_trace
 from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, require_events
 from pytest_ldos.trace.execution.model import TrialSpan
+from pytest_ldos.trace.execution.observed import OwnEvents
 from pytest_ldos.trace.flow.build import build_flow
 
 _HALVES: Final = ("snapshot", "runtime")  # sessions of a dual session: the initialisation, and the recording
@@ -191,7 +193,10 @@ def _measure(found: Found, request: Request) -> TraceSummary:
         problem = f"{socket.gethostname()} does not see {found.path}: workers read traces from storage that all share"
         return TraceSummary(trace=found.name, problem=problem)
     own = () if request.own is None else load_own(request.own)
-    decoded = read_trace(found.path, events=NEEDED_EVENTS, on_corrupt=request.on_corrupt, threads=request.threads)
+    names = own_events(request.declared)
+    decoded = read_trace(
+        found.path, events=NEEDED_EVENTS | names, on_corrupt=request.on_corrupt, threads=request.threads
+    )
     model = build_execution(decoded)
     require_events(model, found.path)
     require_action(model, request.interfaces, request.usual)
@@ -202,6 +207,7 @@ def _measure(found: Found, request: Request) -> TraceSummary:
         own=own,
         declared=request.declared,
         flow=build_flow(model, request.paths) if own or request.declared else None,
+        events=OwnEvents(decoded, names),
     )
     catalogue = catalogue_of(own, request.declared)
     outcomes = [_outcome(each.trial) for each in measured.values()]

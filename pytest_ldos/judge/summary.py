@@ -336,7 +336,7 @@ def _values(trials: Sequence[Mapping[str, int] | Mapping[str, float]], name: str
 
 @dataclass(frozen=True)
 class PartChange:
-    """Change of the part of one process."""
+    """Change of the part of one process, or of one state of a thread."""
 
     process: str
     change: float  # Hodges–Lehmann estimate of head minus base, in the metric's unit
@@ -352,14 +352,14 @@ class PartChange:
 
 @dataclass(frozen=True)
 class PartsExplanation:
-    """Breakdown of a metric's change by process, the largest share first."""
+    """Breakdown of a metric's change by process or state, the largest share first."""
 
     metric: Metric
     parts: tuple[PartChange, ...]
 
 
 def explain_parts(base: TrialSet, head: TrialSet, metrics: Iterable[Metric]) -> list[PartsExplanation]:
-    """Explains each metric that is a sum over several processes; one that is absent from a trial counts as zero."""
+    """Explains each metric that has parts; one that is absent from a trial counts as zero."""
     explained = []
     for metric in metrics:
         old, new = _parts(base, metric), _parts(head, metric)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +18,12 @@ recording_available: Final = lttng_available
 recorder_name: Final = lttng_version
 
 
-def choose_recorder(directory: Path, log_directory: Path, *, switches: bool = False) -> Recorder:
-    """Returns a recorder, with `switches` also of context switches if permitted; raises `Unavailable`."""
+def choose_recorder(
+    directory: Path, log_directory: Path, *, switches: bool = False, events: Sequence[str] = ()
+) -> Recorder:
+    """Returns a recorder, also of these `events`, and of context `switches` if permitted; raises `Unavailable`."""
     recording_available().demand()
-    recorder = LttngRecorder(directory, log_directory)
+    recorder = LttngRecorder(directory, log_directory, events=events)
     return WithSwitches(recorder, log_directory) if switches and switches_available().ok else recorder
 
 

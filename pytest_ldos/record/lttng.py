@@ -143,13 +143,17 @@ _REGISTER_TIMEOUT: Final = "LTTNG_UST_REGISTER_TIMEOUT"
 class LttngRecorder:
     """A recording session; see `Recorder`. The trace's `directory` must not exist yet.
 
-    If `lossless`, recorded processes wait for space in full buffers; that disturbs them: not for measurements.
+    If `lossless`, recorded processes wait for space in full buffers; that disturbs them: not for measurements. `events`
+    are patterns of events to record in addition to `RECORDED`.
     """
 
-    def __init__(self, directory: Path, log_directory: Path, *, lossless: bool = False) -> None:
+    def __init__(
+        self, directory: Path, log_directory: Path, *, lossless: bool = False, events: Sequence[str] = ()
+    ) -> None:
         self.name = lttng_version()
         self.directory = directory
         self._lossless = lossless
+        self._events = (*RECORDED, *events)
         self._settings = {TRACEPOINTS_OFF: "", **({"LTTNG_UST_ALLOW_BLOCKING": "1"} if lossless else {})}
         if _REGISTER_TIMEOUT not in os.environ:
             self._settings[_REGISTER_TIMEOUT] = "30000"  # ms
@@ -178,7 +182,7 @@ class LttngRecorder:
             when_full = "--blocking-timeout=inf" if self._lossless else "--discard"
             options = (f"--subbuf-size={SUBBUFFER_SIZE}", f"--num-subbuf={SUBBUFFER_COUNT}", when_full)
             self._lttng("enable-channel", "-u", "-s", self._session, CHANNEL, *options)
-            self._lttng("enable-event", "-u", "-s", self._session, "-c", CHANNEL, ",".join(RECORDED))
+            self._lttng("enable-event", "-u", "-s", self._session, "-c", CHANNEL, ",".join(self._events))
             contexts = [word for context in CONTEXTS for word in ("-t", context)]
             self._lttng("add-context", "-u", "-s", self._session, "-c", CHANNEL, *contexts)
             self._lttng("start", self._session)

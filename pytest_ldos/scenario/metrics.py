@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, require, suggest
-from pytest_ldos.base.ros2 import PathSpec
+from pytest_ldos.base.ros2 import OwnEvent, PathSpec
 from pytest_ldos.base.series import Better
 from pytest_ldos.base.text import NS_PER_MS
 from pytest_ldos.scenario.fields import build_spec
@@ -29,7 +29,8 @@ class MetricKind(StrEnum):
     longest time without one. ``CPU``, ``MEMORY``, ``SWITCHES``, ``FAULTS``: CPU time, peak memory, context switches and
     page faults of processes of the stack. ``UPDATE``, ``JITTER``: duration of one update of a controller or a hardware
     component, and the spread of the periods between them, as ros2_control's controller manager says. ``NUMBER``: a
-    number that the stimulus reports of each trial.
+    number that the stimulus reports of each trial. ``SPAN``, ``INTERVAL``, ``VALUE``, ``COUNT``, of the project's own
+    tracepoints: time from one event to another, time between two of the same, a field, and number of events.
     """
 
     PATH = "path"
@@ -42,11 +43,17 @@ class MetricKind(StrEnum):
     UPDATE = "update"
     JITTER = "jitter"
     NUMBER = "number"
+    SPAN = "span"
+    INTERVAL = "interval"
+    VALUE = "value"
+    COUNT = "count"
 
     @property
     def example(self) -> str:
         if self is MetricKind.PATH:
             return "NAME OF A PATH:p99"
+        if self in _OF_EVENTS:
+            return _OF_EVENTS[self][0]
         if self.is_of_topic:
             return "/topic"
         if self.is_of_process:
@@ -70,35 +77,50 @@ class MetricKind(StrEnum):
     @property
     def is_in_traces(self) -> bool:
         """True if it can be extracted from a trace alone."""
-        return self is MetricKind.PATH or self.is_of_topic
+        return self is MetricKind.PATH or self.is_of_topic or self in _OF_EVENTS
 
 
-class PathStatistic(StrEnum):
-    """Statistic of a trial's passages along a path; misses are passages above the path's own deadline."""
+class Statistic(StrEnum):
+    """Statistic of a trial's passages, spans, intervals or values; misses are passages above the path's deadline."""
 
     P50 = "p50"
+    P90 = "p90"
     P99 = "p99"
+    MAX = "max"
     MISSES = "misses"
+
+
+_NAME: Final = r"[^\s:,*\[\]]+"
+_EVENT: Final = rf"({_NAME}:{_NAME})"
+_MATCHING: Final = rf"{_EVENT}(?:\[({_NAME}(?:,{_NAME})*)\])?"
+_OF_EVENTS: Final = {  # an example, and a pattern with two groups for each event: its name and its fields
+    MetricKind.SPAN: ("my_pkg:begin:my_pkg:end:p50", f"{_MATCHING}:{_MATCHING}"),
+    MetricKind.INTERVAL: ("my_pkg:tick:p99", _MATCHING),
+    MetricKind.VALUE: ("my_pkg:solve:cost:max", f"{_EVENT}:({_NAME})"),
+    MetricKind.COUNT: ("my_pkg:retry", f"{_EVENT}()"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSpec:
-    """A metric of a path, a topic, a process or a control loop, or a number of the stimulus.
+    """A metric of a path, a topic, a process, a control loop or own tracepoints, or a number of the stimulus.
 
     Attributes:
         subject: name of a path; topic; name or pattern of processes (``move_group``, ``planner_*``, ``*``) or a node in
             one (``node:/planner``), which may be followed by ``/`` and the name of threads; name of a controller or a
-            hardware component; name of a number.
-        statistic: of a path's passages; ``None`` for other kinds.
+            hardware component; name of a number; events with their fields.
+        statistic: of passages, spans, intervals or values; ``None`` for other kinds.
         path: the path named by `subject`; ``None`` for other kinds.
-        better: better direction of a number.
+        better: better direction of a number, a value or a count.
+        events: own events named by `subject`; those of a span on one thread match by ``vtid``.
     """
 
     kind: MetricKind
     subject: str
-    statistic: PathStatistic | None = None
+    statistic: Statistic | None = None
     path: PathSpec | None = None
     better: Better = Better.LOWER
+    events: tuple[OwnEvent, ...] = ()
 
     def __post_init__(self) -> None:
         require((self.path is not None) is (self.kind is MetricKind.PATH), f"metric '{self}' needs the path it is of")
@@ -108,7 +130,7 @@ class MetricSpec:
             remedy=f"write the full topic: '{self.kind}:/{self.subject}'",
         )
         require(
-            self.statistic is not PathStatistic.MISSES or (self.path is not None and self.path.deadline_ms is not None),
+            self.statistic is not Statistic.MISSES or (self.path is not None and self.path.deadline_ms is not None),
             f"metric '{self}' counts misses of a deadline, and path '{self.subject}' has none",
             remedy=f"give path '{self.subject}' a deadline_ms in [[tool.ldos.paths]]",
         )
@@ -202,6 +224,8 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
                 return _of_path(subject, paths)
             case MetricKind.NUMBER:
                 return _of_number(subject)
+            case MetricKind.SPAN | MetricKind.INTERVAL | MetricKind.VALUE | MetricKind.COUNT:
+                return _of_events(MetricKind(kind), subject)
         return MetricSpec(kind=MetricKind(kind), subject=subject)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error.message}", remedy=error.remedy) from None
@@ -209,16 +233,61 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
 
 def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
     by_name = {path.name: path for path in paths}
-    name, _, statistic = (subject, "", PathStatistic.P99) if subject in by_name else subject.rpartition(":")
+    name, _, statistic = (subject, "", Statistic.P99) if subject in by_name else subject.rpartition(":")
     if name not in by_name:
-        unknown = name if statistic in set(PathStatistic) else subject
+        unknown = name if statistic in {*Statistic, _MEDIAN} else subject
         raise ConfigurationError(f"metric 'path:{subject}' does not name a path", remedy=suggest(unknown, by_name))
-    if statistic not in set(PathStatistic):
+    found = _statistic(f"path:{subject}", statistic, list(Statistic))
+    return MetricSpec(kind=MetricKind.PATH, subject=name, statistic=found, path=by_name[name])
+
+
+def _of_events(kind: MetricKind, subject: str) -> MetricSpec:
+    text = f"{kind}:{subject}"
+    found = re.match(rf"{_OF_EVENTS[kind][1]}(?=:|$)", subject)
+    if not found:
+        event = "PROVIDER:NAME, in a span or an interval also PROVIDER:NAME[FIELD,FIELD]"
         raise ConfigurationError(
-            f"metric 'path:{subject}' has an unknown statistic '{statistic}'",
-            remedy=suggest(statistic, list(PathStatistic)),
+            f"metric '{text}' does not name its events", remedy=f"write '{kind}:{kind.example}'; an event is {event}"
         )
-    return MetricSpec(kind=MetricKind.PATH, subject=name, statistic=PathStatistic(statistic), path=by_name[name])
+    names, texts = found.groups()[::2], found.groups()[1::2]
+    usual = ("vtid",) if kind is MetricKind.SPAN and not any(texts) else ()
+    events = tuple(
+        OwnEvent(name, tuple(each.split(",")) if each else usual) for name, each in zip(names, texts, strict=True)
+    )
+    require(
+        len({len(each.fields) for each in events}) == 1,
+        f"metric '{text}' matches different numbers of fields",
+        remedy="name the same number for begin and end, in the same order: 'span:a:begin[id]:a:end[id]'",
+    )
+    require(
+        len(set(names)) == len(names),
+        f"metric '{text}' begins and ends with the same event",
+        remedy=f"for the time from one to the next: 'interval:{names[0]}'",
+    )
+    words = subject[found.end() :].split(":")[1:]
+    has_direction = kind in (MetricKind.VALUE, MetricKind.COUNT)
+    better = Better(words.pop()) if has_direction and words and words[-1] in set(Better) else Better.LOWER
+    statistic = None
+    if kind is not MetricKind.COUNT:
+        known = [each for each in Statistic if each is not Statistic.MISSES]
+        statistic = _statistic(text, words.pop(0) if words else Statistic.P50, known)
+    last = "a count has no statistic" if statistic is None else "a statistic is the last part"
+    require(
+        not words,
+        f"metric '{text}' ends in '{':'.join(words)}'",
+        remedy=f"leave it out: {last}{', and higher may follow' if has_direction else ''}",
+    )
+    return MetricSpec(kind=kind, subject=found[0], statistic=statistic, better=better, events=events)
+
+
+_MEDIAN: Final = "median"  # another name of p50
+
+
+def _statistic(text: str, word: str, known: Sequence[Statistic]) -> Statistic:
+    word = Statistic.P50 if word == _MEDIAN else word
+    if word not in known:
+        raise ConfigurationError(f"metric '{text}' has an unknown statistic '{word}'", remedy=suggest(word, known))
+    return Statistic(word)
 
 
 def _of_number(subject: str) -> MetricSpec:

@@ -31,7 +31,7 @@ BLOCKS = {f"{each.page}:{block.line}": block for each in SESSIONS for block in e
 COMMANDS = typer.main.get_command(app)
 FLAGS = {option.flag for option in OPTIONS.values()}
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-LANGUAGES = {"console", "text", "toml", "python", "yaml", "json", "xml", "sh", "ini", "mermaid"}
+LANGUAGES = {"console", "text", "toml", "python", "yaml", "json", "xml", "sh", "ini", "cpp", "cmake", "mermaid"}
 QUICK_S, WHOLE_S = 300, 1500
 
 

@@ -44,6 +44,8 @@ CYCLE = Event(
 )
 STEP = Event("ldos:sim_step", 6, {"_step": Int(64), "_sim_time_ns": Int(64, signed=True)})
 SPEED = Event("ldos:cpu_speed", 7, {"_work_ns": Int(64, signed=True)})
+SOLVE = Event("arm:solve", 8, {})
+SOLVED = Event("arm:solved", 9, {"_cost": Int(32)})
 CONTEXT = {"_vpid": Int(32, signed=True), "_vtid": Int(32, signed=True)}
 
 
@@ -56,6 +58,7 @@ class Motion:
         jitter_ms: by which every second control cycle and simulator step is late.
         stamp_shift_ms: by which the client's result stamp is wrong.
         is_sent: false if the stack dies before the goal is sent.
+        solve_ms: duration of each of five spans between own tracepoints; 0 for a stack without them.
     """
 
     planning_ms: float = 12.0
@@ -66,6 +69,7 @@ class Motion:
     message: str = ""
     stamp_shift_ms: float = 0.0
     is_sent: bool = True
+    solve_ms: float = 0.0
 
 
 Script = Callable[[int], Motion]
@@ -73,7 +77,13 @@ Script = Callable[[int], Motion]
 
 
 def noisy(
-    seed: int, *, planning: float = 1.0, settle: float = 1.0, jitter: float = 1.0, spread: float = 0.05
+    seed: int,
+    *,
+    planning: float = 1.0,
+    settle: float = 1.0,
+    jitter: float = 1.0,
+    spread: float = 0.05,
+    solve_ms: float = 0.0,
 ) -> Script:
     """Motions with noise of a few per cent; factors make them slower or less regular."""
 
@@ -83,9 +93,10 @@ def noisy(
         def vary(value: float) -> float:
             return value * rng.lognormvariate(0, spread)
 
-        return Motion(vary(12.0 * planning), 60.0, vary(20.0 * settle), vary(0.1 * jitter))
+        usual = Motion(vary(12.0 * planning), 60.0, vary(20.0 * settle), vary(0.1 * jitter))
+        return replace(usual, solve_ms=vary(solve_ms)) if solve_ms else usual
 
-    motion.version = f"{planning}-{settle}-{jitter}"  # type: ignore[attr-defined]
+    motion.version = f"{planning}-{settle}-{jitter}-{solve_ms}"  # type: ignore[attr-defined]
     return motion
 
 
@@ -123,7 +134,9 @@ class FakeRecorder:
         self.is_recording = True
 
     def pause(self) -> RecordingReport:
-        builder = TraceBuilder([BEGIN, PHASE, PLAN, END, CYCLE, STEP, SPEED], context=CONTEXT, clock_offset=EPOCH_NS)
+        own = [SOLVE, SOLVED] if any(record.event is SOLVE for record in self.records) else []
+        events = [BEGIN, PHASE, PLAN, END, CYCLE, STEP, SPEED, *own]
+        builder = TraceBuilder(events, context=CONTEXT, clock_offset=EPOCH_NS)
         records = sorted(self.records, key=lambda record: record.time)
         builder.write(self.directory, {"ch_0": [Packet(records, discarded=self.discarded)]})
         return RecordingReport(self.discarded, 0)
@@ -229,6 +242,8 @@ class FakeStack:
             self.recorder.emit(PHASE, time_ns, goal_id=goal_id, phase=phase.value)
         self._loops(motion, self.now_ns, max(times.values()) + 5 * MS)
         executed = Phase.EXECUTING in times
+        if motion.solve_ms:
+            self._solve(motion, times[Phase.GOAL_SENT] + MS)
         if executed:
             self.planning_ns = times[Phase.EXECUTING] - times[Phase.PLANNING]
         planned_ns = round(motion.planned_ms * MS) if executed else None
@@ -253,6 +268,15 @@ class FakeStack:
             position_error_m=0.001,
             rotation_error_rad=0.001,
         )
+
+    def _solve(self, motion: Motion, from_ns: int) -> None:
+        """Five spans, and the begin of another one without an end."""
+        length_ns = round(motion.solve_ms * MS)
+        for number in range(5):
+            begin_ns = from_ns + number * (length_ns + MS)
+            self.recorder.emit(SOLVE, begin_ns)
+            self.recorder.emit(SOLVED, begin_ns + length_ns, cost=10 + number)
+        self.recorder.emit(SOLVE, from_ns + 5 * (length_ns + MS))
 
     def _times(self, motion: Motion) -> dict[Phase, int]:
         sent = self.now_ns + 1 * MS
@@ -303,6 +327,7 @@ def open_fake_rig(
     *,
     on_waiting: Callable[[str], None] | None = None,
     installation: Installation = OURS,
+    events: Sequence[str] = (),
     script: Script = TYPICAL,
     base: Script | None = None,
     discarded: int = 0,

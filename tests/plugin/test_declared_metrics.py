@@ -58,6 +58,39 @@ def test_unknown_process_fails_the_test_with_the_existing_ones(run, project, set
     assert read_trials(file).trials == ()
 
 
+OWN = """
+metrics = ["span:arm:solve:arm:solved", "interval:arm:solved:max", "value:arm:solved:cost:p90", "count:arm:solve"]
+"""
+
+
+def test_planted_slowdown_between_own_tracepoints_is_red(run, project, settings):
+    settings(OWN)
+    first = run(*QUICK, "--ldos-report=report.json", "--ldos-history=kept", stack="noisy(1, solve_ms=4)")
+    assert first.ret == 0
+    first.stdout.fnmatch_lines(["*span_arm_solve_arm_solved_p50: 12 begins without an end, 0 ends without a begin*"])
+    (file,) = project.path.glob(".ldos/runs/*/baseline/trials.json")
+    for trial in read_trials(file).trials:
+        found = {name: each.number for name, each in trial.measurements.items() if "arm" in name}
+        assert found["interval_arm_solved_max"] == pytest.approx(found["span_arm_solve_arm_solved_p50"] + 1, abs=1e-5)
+        assert found["value_arm_solved_cost_p90"] == pytest.approx(13.6)
+        assert found["count_arm_solve"] == 6
+    (section,) = json.loads((project.path / "report.json").read_text())["sections"]
+    reported = {each["name"]: each["title"] for each in section["metrics"]}
+    assert reported["span_arm_solve_arm_solved_p50"] == "arm:solve to arm:solved, p50"
+    assert set(reported) <= set(HistoryStore(project.path / "kept").read().table["metric"])
+    assert run(*QUICK, stack="noisy(2, solve_ms=4)").ret == 0
+    slower = run(*QUICK, stack="noisy(3, solve_ms=6)")
+    assert slower.ret == exit_codes.REGRESSED
+    slower.stdout.fnmatch_lines(["*span_arm_solve_arm_solved_p50 (arm:solve to arm:solved, p50) regressed: +*"])
+    slower.stdout.no_fnmatch_line("*T1*regressed*")
+
+
+def test_unknown_own_event_is_reported_with_the_nearest(run, project, settings):
+    settings('metrics = ["count:arm:solev"]\n')
+    result = run(*QUICK, stack="noisy(1, solve_ms=4)")  # declares its events when it first emits, in a trial
+    result.stdout.fnmatch_lines(["*the trace has no event arm:solev: did you mean 'arm:solve'?*"])
+
+
 def test_value_that_is_not_a_metric_ends_the_run_before_it_begins(run, settings):
     settings('metrics = ["cpo:planner"]\n')
     result = run(*QUICK)

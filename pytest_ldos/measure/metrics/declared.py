@@ -1,4 +1,4 @@
-"""Metrics of paths, topics, processes, loops and numbers, from a project's settings.
+"""Metrics of paths, topics, processes, loops, numbers and own tracepoints, from a project's settings.
 
 Sources: for loops, the statistics that the controller manager publishes (``~/statistics``, ros2_control 4): for each
 controller, and for reading and writing each hardware component, execution time (µs) and rate (Hz). For numbers,
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from pytest_ldos.measure.metrics.model import (
     KERNEL_COUNTERS,
     MANAGERS_RATES,
     MEMORY_AT_ENDS,
+    PART,
     PASSAGES,
     PEAK_MEMORY,
     PLANNED_DURATION,
@@ -41,7 +43,8 @@ from pytest_ldos.measure.metrics.model import (
     TrialContext,
     Window,
 )
-from pytest_ldos.scenario.metrics import EVERY_PROCESS, MetricKind, MetricSpec, PathStatistic
+from pytest_ldos.measure.metrics.own_events import QUANTILES, measure_events
+from pytest_ldos.scenario.metrics import EVERY_PROCESS, MetricKind, MetricSpec, Statistic
 from pytest_ldos.trace.execution.model import ExecutionModel, TimesNs
 
 _MS_PER_US: Final = 1e-3
@@ -108,27 +111,22 @@ def _jitter(name: str, loops: Mapping[str, Moments]) -> Measurement | None:
     return Measurement(rates.sd / rates.mean**2 * 1e3, {"updates": rates.count, "rate_hz": rates.mean}, MANAGERS_RATES)
 
 
-_QUANTILES = {PathStatistic.P50: 0.5, PathStatistic.P99: 0.99}
-
-
-def latency_of(path: PathSpec, statistic: PathStatistic) -> Callable[[TrialContext, Window], Measurement]:
+def latency_of(path: PathSpec, statistic: Statistic) -> Callable[[TrialContext, Window], Measurement]:
     """Measures a statistic of the passages along a path that ended in the trial."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
         passages = context.passages(path, window)
         if path.of_phases:
             passages = passages.filter(pl.col("goal_id") == context.trial.goal_id)
-        latencies_ns = passages["latency_ns"]
-        if latencies_ns.is_empty():
+        latencies_ns = passages["latency_ns"].to_numpy()
+        if not len(latencies_ns):
             return Measurement(context.not_seen(f"no passage along path '{path.name}' ended in the trial"))
         details = {"passages": float(len(latencies_ns))}
         if path.deadline_ns is not None:
             details["misses"] = float((latencies_ns > path.deadline_ns).sum())
-        if statistic is PathStatistic.MISSES:
+        if statistic is Statistic.MISSES:
             return Measurement(details["misses"], details, PASSAGES)
-        value_ns = latencies_ns.quantile(_QUANTILES[statistic], interpolation="linear")
-        assert value_ns is not None
-        return Measurement(ns_to_ms(value_ns), details, PASSAGES)
+        return Measurement(ns_to_ms(np.quantile(latencies_ns, QUANTILES[statistic])), details, PASSAGES)
 
     return measure
 
@@ -180,7 +178,7 @@ class DeclaredMetric(MeasuredMetric):
 
 @dataclass(frozen=True)
 class _Sort:
-    """Properties shared by metrics of a kind; `tolerable` is the largest tolerable MDE."""
+    """Properties shared by metrics of a kind; `tolerable` is the largest tolerable MDE of one without a statistic."""
 
     title: str  # with a placeholder for the subject
     unit: str
@@ -214,23 +212,39 @@ _SORTS: Final = {
     MetricKind.JITTER: _Sort("jitter of {}", "ms", "standard deviation of the periods of its updates", tolerable=1.0),
     MetricKind.NUMBER: _Sort("{}", "", "as the stimulus reports it of each trial"),
     MetricKind.FAULTS: _Sort("page faults of {}", "", "minor and major page faults", tolerable=2.0),
+    MetricKind.PATH: _Sort("{}", "ms", "the latencies of passages that ended in the trial"),
+    MetricKind.SPAN: _Sort("{}", "ms", "the times from the first event to the second that ended in the trial"),
+    MetricKind.INTERVAL: _Sort("interval of {}", "ms", "the times from one event to the next in the trial"),
+    MetricKind.VALUE: _Sort("{}", "", "the values of the field in the trial's events"),
+    MetricKind.COUNT: _Sort("number of {}", "", "events in the trial", tolerable=2.0),
 }
 
-_PATH_SORTS: Final = {
-    PathStatistic.P50: _Sort("{}, p50", "ms", "median latency of passages that ended in the trial", tolerable=0.3),
-    PathStatistic.P99: _Sort("{}, p99", "ms", "99th percentile of these latencies", tolerable=1.0),
-    PathStatistic.MISSES: _Sort("{}, misses", "", "passages that took longer than the path's deadline", tolerable=2.0),
+_OF_STATISTICS: Final = {  # meaning, and largest tolerable MDE
+    Statistic.P50: ("median", 0.3),
+    Statistic.P90: ("90th percentile", 0.6),
+    Statistic.P99: ("99th percentile", 1.0),
+    Statistic.MAX: ("largest", 2.0),
+    Statistic.MISSES: ("misses", 2.0),
 }
 
 
 def declare(spec: MetricSpec) -> DeclaredMetric:
-    sort = _PATH_SORTS[spec.statistic] if spec.statistic is not None else _SORTS[spec.kind]
-    subject, unit, better = spec.subject, sort.unit, sort.better
+    sort = _SORTS[spec.kind]
+    subject, unit, definition, tolerable = spec.subject, sort.unit, sort.definition, sort.tolerable
     if spec.process == EVERY_PROCESS:
         subject = f"all processes{f', threads {spec.thread}' if spec.thread else ''}"
-    if spec.kind is MetricKind.NUMBER:  # its name can end in a unit: distance_m
-        ending, better = spec.subject.rpartition("_")[2], spec.better
-        unit = ending if ending in UNITS and ending != spec.subject else ""
+    if spec.events:
+        subject = " to ".join(event.name for event in spec.events)
+    if spec.kind in (MetricKind.NUMBER, MetricKind.VALUE):  # its name can end in a unit: distance_m
+        name = spec.subject.rpartition(":")[2]
+        stem, _, ending = name.rpartition("_")
+        unit = ending if ending in UNITS and stem else ""
+        subject = f"{name} of {subject}" if spec.events else name
+    if spec.statistic is not None:
+        meaning, tolerable = _OF_STATISTICS[spec.statistic]
+        subject, definition = f"{subject}, {spec.statistic}", f"{meaning} of {definition}"
+    if spec.statistic is Statistic.MISSES:
+        unit, definition = "", "passages that took longer than the path's deadline"
     covariates: dict[str, Any] = {"adjust_for": (CPU_WORK,)} if sort.grows and spec.kind is MetricKind.CPU else {}
     if sort.grows:
         covariates["adjust_where_alike"] = (PLANNED_DURATION,)
@@ -238,14 +252,14 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
         name=spec.name,
         title=sort.title.format(subject),
         unit=unit,
-        better=better,
+        better=Better.HIGHER if Better.HIGHER in (sort.better, spec.better) else Better.LOWER,
         error_share=DECLARED_SHARE,
-        largest_tolerable_mde=sort.tolerable,
+        largest_tolerable_mde=tolerable,
         usual_floor=sort.floor,
         asked_as=str(spec),
         window=TrialContext.trial_window,
         measure=_measure(spec),
-        definition=sort.definition,
+        definition=definition,
         path="" if spec.path is None else spec.path.name,
         spec=spec,
         **covariates,
@@ -272,7 +286,7 @@ def _measure(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
             return number_of(spec.subject)
         case MetricKind.UPDATE | MetricKind.JITTER:
             return loop_of(spec)
-    return use_of(spec)
+    return partial(measure_events, spec) if spec.events else use_of(spec)
 
 
 _BYTES_PER_MB: Final = 1e6
@@ -385,8 +399,7 @@ def _peak(processes: Sequence[ProcessUse]) -> float:
     return float(living - begun + max(begun, ended))
 
 
-PART: Final = "of_"  # prefix of the name of a detail with a process's part in a sum; the suffix is the unit
-_ENDINGS: Final = {MetricKind.CPU: "_ms", MetricKind.MEMORY: "_mb"}
+_ENDINGS: Final = {MetricKind.CPU: "_ms", MetricKind.MEMORY: "_mb", MetricKind.SPAN: "_ms"}
 
 
 def _parts(kind: MetricKind, by_name: dict[str, float]) -> dict[str, float]:
@@ -413,7 +426,7 @@ def _of_threads(spec: MetricSpec, processes: Sequence[ProcessUse]) -> Measuremen
 
 
 def parts_of(metric: Metric, found: Measurement) -> dict[str, float]:
-    """Part of each process in a sum, by name; empty for other metrics."""
+    """Part of each process in a sum, or of each state of a span's thread, by name; empty for other metrics."""
     kind = metric.asked_as.partition(":")[0]
     if kind not in set(MetricKind):
         return {}

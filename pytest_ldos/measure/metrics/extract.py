@@ -34,6 +34,7 @@ from pytest_ldos.scenario.metrics import DeadlineSpec, MetricSpec
 from pytest_ldos.trace.ctf.stats import describe_losses
 from pytest_ldos.trace.execution.goals import FEEDBACK
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.trace.execution.observed import OwnEvents
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.critical import CriticalPaths, SegmentKind, break_down
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -275,6 +276,7 @@ def extract_metrics(
     own: Iterable[OwnMetric] = (),
     declared: Iterable[MetricSpec] = (),
     flow: FlowGraph | None = None,
+    events: OwnEvents | None = None,
 ) -> dict[str, TrialMetrics]:
     """Measures every goal of a trace (`find_goals`) from the trace alone, by goal id.
 
@@ -282,14 +284,16 @@ def extract_metrics(
 
     Args:
         own: user-defined metrics, measured in addition to the built-in ones.
-        declared: metrics of paths and topics; those of processes are left out, because a trace does not contain them.
+        declared: metrics of paths, topics and own tracepoints; those of processes are left out, because a trace does
+            not contain them.
         flow: message flow for them; built on first use by default.
+        events: events of own tracepoints, for metrics of these.
 
     Raises:
         ConfigurationError: an own metric has a name that is taken.
     """
     catalogue = catalogue_of(own, in_traces(declared))
-    trace_flow = TraceFlow(lambda: flow or build_flow(model))
+    trace_flow = TraceFlow(lambda: flow or build_flow(model), events)
     return {
         goal_id: extract_trial(
             trial,

@@ -26,6 +26,7 @@ from pytest_ldos.trace.ctf.stats import describe_losses
 from pytest_ldos.trace.execution import goals
 from pytest_ldos.trace.execution.coverage import name_missing
 from pytest_ldos.trace.execution.model import ExecutionModel, TimesNs, TrialSpan
+from pytest_ldos.trace.execution.observed import OwnEvents
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.lineage import PathInstances, find_path
 
@@ -89,14 +90,21 @@ PEAK_MEMORY: Final = Source("peak of memory")
 MEMORY_AT_ENDS: Final = Source("memory before and after", "a peak within the trial is not seen")
 """Resident memory if the kernel's peak cannot be reset."""
 
+OWN_TRACEPOINTS: Final = Source("own tracepoints")
+"""Events of the project's own tracepoints."""
+
 CONTROLLER_MANAGER: Final = Source("controller manager")
 """Statistics of each loop from ros2_control's controller manager."""
 
 MANAGERS_RATES: Final = Source("controller manager's rates", "a single long gap counts for less than it lasts")
 """Spread of the periods, derived from its spread of the rates."""
 
-DECLARED: Final = frozenset({PUBLICATIONS, PASSAGES, KERNEL_COUNTERS, PEAK_MEMORY, CONTROLLER_MANAGER})
-"""Sources in the definitions of metrics of paths, topics, processes and loops."""
+DECLARED: Final = frozenset({PUBLICATIONS, PASSAGES, KERNEL_COUNTERS, PEAK_MEMORY, CONTROLLER_MANAGER, OWN_TRACEPOINTS})
+"""Sources in the definitions of metrics of paths, topics, processes, loops and own tracepoints."""
+
+PART: Final = "of_"  # prefix of the name of a detail with a process's or state's part; the suffix is the unit
+WITHOUT_END: Final = "begins_without_end"  # detail of a span: its begins in the trial that no end follows
+WITHOUT_BEGIN: Final = "ends_without_begin"  # detail of a span: its ends in the trial that no begin precedes
 
 
 def published_states(topic: str) -> Source:
@@ -297,10 +305,10 @@ def _began_execution(goal: goals.ActionGoal, controllers: TimesNs) -> int | None
 
 
 class TraceFlow:
-    """The flow graph of a trace, built on first use, with a cache of the paths searched in it."""
+    """Own events of a trace, if they were read, and its flow graph, built on first use, with the paths found in it."""
 
-    def __init__(self, build: Callable[[], FlowGraph]) -> None:
-        self._build = build
+    def __init__(self, build: Callable[[], FlowGraph], own: OwnEvents | None = None) -> None:
+        self._build, self.own = build, own
         self._found: dict[PathSpec, PathInstances] = {}
 
     @cached_property
@@ -333,7 +341,7 @@ class TrialContext:
         trial: its phases, plan and error code.
         model: execution model of the whole trace.
         nominal_period_ns: of the control loop.
-        trace_flow: message flow of the whole trace.
+        trace_flow: message flow and own events of the whole trace.
         outside: measurements of the trial outside its trace.
     """
 

@@ -29,6 +29,7 @@ from pytest_ldos.measure.metrics.declared import (
 from pytest_ldos.measure.metrics.extract import PathSegments, extract_trial, find_trial, kept_deadlines, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, PlanningSplits
 from pytest_ldos.measure.metrics.model import NOTHING_OUTSIDE, Interfaces, Measurement, OutsideTrace, TraceFlow
+from pytest_ldos.measure.metrics.own_events import own_events, refuse_unknown_events
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.record import MotionTrial
@@ -39,8 +40,9 @@ from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.protocol import OURS, Installation, RunningStack
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.execution.observed import OwnEvents
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.trace.flow.build import build_flow
 
@@ -162,11 +164,13 @@ def open_rig(
     *,
     on_waiting: Callable[[str], None] | None = None,
     installation: Installation = OURS,
+    events: Sequence[str] = (),
 ) -> Iterator[Rig]:
     """Starts the recording, then the stack, because events during the start name the entities.
 
     Args:
         on_waiting: called periodically with the conditions that the stack still waits for.
+        events: patterns of events to record in addition to the usual ones.
 
     Raises:
         Unavailable: a requirement is not installed.
@@ -175,7 +179,7 @@ def open_rig(
     """
     surroundings = InterferenceMeter()
     with ExitStack() as resources:
-        recorder = choose_recorder(folder.trace, folder.logs, switches=True)
+        recorder = choose_recorder(folder.trace, folder.logs, switches=True, events=events)
         resources.callback(recorder.stop)
         recorder.start()
         backend = choose_backend(spec, recorder=recorder, log_directory=folder.logs, installation=installation)
@@ -230,15 +234,16 @@ def measure_trials(
     Raises:
         ConfigurationError: a path declares a link that the stack lacks.
     """
+    own_names = own_events(declared_in(catalogue.values()))
     try:
-        trace = read_trace(rig.recorder.directory, events=NEEDED_EVENTS | SCHEDULING_EVENTS)
+        trace = read_trace(rig.recorder.directory, events=NEEDED_EVENTS | SCHEDULING_EVENTS | own_names)
         states = build_thread_states(trace)
     except TraceUnreadable as error:
         distrusted = dict.fromkeys(catalogue, Measurement(Invalid(str(error))))
         return [replace(trial, measurements=distrusted) for trial in trials]
     model = build_execution(trace, pids=rig.stack.pids())
     flow = build_flow(model, paths)
-    trace_flow = TraceFlow(lambda: flow)
+    trace_flow = TraceFlow(lambda: flow, OwnEvents(trace, own_names, states=states))
     segments = PathSegments(flow, paths, thread_states=states if len(states) else None)
     splits = PlanningSplits(trace, states, own_pids)
     interfaces = Interfaces.of(rig.spec)
@@ -283,16 +288,6 @@ def measure_trials(
     return measured
 
 
-def nodes_so_far(rig: Rig) -> list[str]:
-    """Full names of the stack's nodes, from the trace of its start; raises `TraceUnreadable`."""
-    rig.recorder.pause()
-    try:
-        model = build_execution(read_trace(rig.recorder.directory, events={Ros2.NODE_INIT}), pids=rig.stack.pids())
-    finally:
-        rig.recorder.resume()
-    return sorted(set(model.nodes["name"].drop_nulls()))
-
-
 def _with_parts(
     measurements: Mapping[str, Measurement], parts: Mapping[str, Mapping[str, float]]
 ) -> Mapping[str, Measurement]:
@@ -313,13 +308,14 @@ class OutsideMeter:
         asked = declared_in(catalogue.values())
         self._of_processes = [spec for spec in asked if spec.kind.is_of_process]
         self._of_loops = [spec for spec in asked if spec.kind.is_of_loop]
+        self._of_events = [spec for spec in asked if spec.events]
         self.found: dict[str, OutsideTrace] = {}
 
     def begin(self, *, is_under_test: bool) -> None:
         """Prepares for trials of the warm stack.
 
-        Raises `ConfigurationError` if a stack under test, not a base, lacks a metric's process, node or loop, and
-        lists those that it has. Raises `Unavailable` or `BringUpFailed` if the controller manager does not answer.
+        Raises `ConfigurationError` if a stack under test, not a base, lacks a metric's process, node, loop or event,
+        and lists those that it has. Raises `Unavailable` or `BringUpFailed` if the controller manager does not answer.
         """
         loops = self._loops() or {}
         if not is_under_test:
@@ -328,7 +324,18 @@ class OutsideMeter:
         if self._of_processes:
             refuse_absent(self._of_processes, list(self._rig.stack.processes().values()))
         if any(spec.node for spec in self._of_processes):
-            refuse_absent_nodes(self._of_processes, nodes_so_far(self._rig))
+            model = build_execution(self._read_so_far({Ros2.NODE_INIT}), pids=self._rig.stack.pids())
+            refuse_absent_nodes(self._of_processes, sorted(set(model.nodes["name"].drop_nulls())))
+        if names := own_events(self._of_events):
+            refuse_unknown_events(self._of_events, OwnEvents(self._read_so_far(names), names))
+
+    def _read_so_far(self, events: Collection[str]) -> DecodedTrace:
+        """The trace of the start; raises `TraceUnreadable`."""
+        self._rig.recorder.pause()
+        try:
+            return read_trace(self._rig.recorder.directory, events=events)
+        finally:
+            self._rig.recorder.resume()
 
     @contextmanager
     def measured(self, goal_id: str) -> Iterator[None]:

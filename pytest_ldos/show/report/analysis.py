@@ -20,7 +20,7 @@ from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.robot.stack.goals import ErrorCode
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, render, require_format, to_json
-from pytest_ldos.show.report.sentences import APPROXIMATELY, describe_origins, qualified, report_origins
+from pytest_ldos.show.report.sentences import APPROXIMATELY, describe_origins, name_unmatched, qualified, report_origins
 from pytest_ldos.show.report.words import known_percent
 from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.coverage import describe_missing, name_missing
@@ -59,6 +59,7 @@ def describe_goals(measured: Measured, metrics: Sequence[Metric]) -> Iterator[st
             if isinstance(value, Missing | Invalid):
                 without.setdefault(value.reason, {})[name] = None
     yield from (f"no {', '.join(names)}: {reason}" for reason, names in without.items())
+    yield from name_unmatched(each.measurements for each in measured.values())
 
 
 def _describe_goal(trial: TrialSpan | None, first_ns: int) -> dict[str, str]:

@@ -40,6 +40,7 @@ from pytest_ldos.show.report.sentences import (
     advise,
     describe_parts,
     describe_run_variation,
+    name_unmatched,
     report_origins,
 )
 from pytest_ldos.show.report.words import describe_load
@@ -314,6 +315,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Se
             *_describe_commit(trials, THIS_RUN),
             *([f"inherited by the measured processes: {inherited}"] if inherited else []),
             *describe_uncalibrated(judged.calibration),
+            *name_unmatched(each.measurements for each in trials.trials),
             *notes,
         ),
         stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.judge.summary import PartsExplanation
 from pytest_ldos.judge.unchanged import KnownRuns
-from pytest_ldos.measure.metrics.model import DECLARED, OWN, Source
+from pytest_ldos.measure.metrics.model import DECLARED, OWN, WITHOUT_BEGIN, WITHOUT_END, Measurement, Source
 from pytest_ldos.show.report.document import MetricReport, Origin, PathReport
 
 _RECORD: Final = "run again with --ldos-update-baseline"
@@ -125,7 +125,16 @@ def describe_parts(found: PartsExplanation) -> str:
         size = f"{'+' if each.change >= 0 else '-'}{format_quantity(abs(each.change), found.metric.unit)}"
         interval = f"[{each.low:+.3g}, {each.high:+.3g}]"
         parts.append(f"{percent(each.share, 0)} of it in {each.process}, {size} {interval}")
-    return f"{found.metric.name}: {'; '.join(parts) or 'no single process stands out'}"
+    return f"{found.metric.name}: {'; '.join(parts) or 'no single part stands out'}"
+
+
+def name_unmatched(trials: Iterable[Mapping[str, Measurement]]) -> Iterator[str]:
+    """``span_a_b_p50: 3 begins without an end, 1 end without a begin``, for each metric of trials with such events."""
+    found = [(name, each.details) for trial in trials for name, each in trial.items()]
+    for name in dict.fromkeys(name for name, details in found if {WITHOUT_END, WITHOUT_BEGIN} & details.keys()):
+        own = [details for each, details in found if each == name]
+        begins, ends = (int(sum(each.get(key, 0) for each in own)) for key in (WITHOUT_END, WITHOUT_BEGIN))
+        yield f"{name}: {counted(begins, 'begin')} without an end, {counted(ends, 'end')} without a begin"
 
 
 def describe_key(key: BaselineKey, on: str = "on host class") -> str:

@@ -1,21 +1,29 @@
-"""Events of the observed processes with their threads, ordered by thread and time."""
+"""Events of the observed processes with their threads, ordered by thread and time; those of the user's own tracepoints.
+
+A program without a tracepoint provider, such as one in Python, writes text by LTTng's ``tracef``:
+``my_pkg:solve cost=3.2 id=7`` is an event ``my_pkg:solve`` with two fields.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
+from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, nearest, suggest
+from pytest_ldos.base.ros2 import RECORDED, OwnEvent
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, computed, frame_of, index_by
 from pytest_ldos.trace.execution.model import INSTANCES
+from pytest_ldos.trace.execution.scheduling import split_spans
 from pytest_ldos.trace.execution.threads import NO_PROCESS, Rows, ThreadCensus, ThreadIndex
 
 Keys = npt.NDArray[np.int64]  # thread and time as one number, ordered by thread first; shape ``(n,)``
@@ -258,3 +266,156 @@ class Observed:
         writers = [each for each in self._writers.get(name, ()) if each < len(is_without)]
         is_without[writers] = False
         return is_without[events.process]
+
+
+TEXT_EVENT: Final = "lttng_ust_tracef:event"
+"""Event of LTTng's ``tracef``, with its text in the field ``msg``."""
+
+_CONTEXTS: Final = ("vpid", "vtid")
+_TEXTS: Final = {"time_ns": pl.Int64, "vpid": pl.Int32, "vtid": pl.Int32, "text": pl.String, "name": pl.String}
+
+
+class Spans(NamedTuple):
+    """Times from one event to another, and the times of events without a partner."""
+
+    pairs: pl.DataFrame  # columns `begin_ns`, `end_ns`, and each field that matched by its number; ordered by end
+    without_end_ns: pl.Series
+    without_begin_ns: pl.Series
+
+
+class OwnEvents:
+    """Events of the user's own tracepoints in a trace, by name; the trace must have been read with `names`.
+
+    Fields are those of the payload, and the contexts. ``vpid`` and ``vtid`` number the processes and threads of all
+    hosts and PID namespaces.
+
+    Args:
+        offsets_ns: corrections of the hosts' clocks, by host name.
+        states: result of `build_thread_states`, to show what threads did in spans.
+
+    Attributes:
+        declared: names of all events that the trace's metadata declares.
+    """
+
+    def __init__(
+        self,
+        trace: DecodedTrace,
+        names: Iterable[str],
+        *,
+        pids: Collection[int] | None = None,
+        offsets_ns: Mapping[str, int] | None = None,
+        states: pl.DataFrame | None = None,
+    ) -> None:
+        self._trace = replace(trace, events={name: trace.events[name] for name in {*names} & trace.events.keys()})
+        self._census, self._pids, self._states = ThreadCensus(trace.traces), pids, states
+        count_threads(self._census, self._trace, self._trace.events, None)
+        self._threads = ThreadIndex(self._census)
+        self._offsets_ns = np.array([(offsets_ns or {}).get(info.host, 0) for info in trace.traces], dtype=np.int64)
+        self._spans: dict[tuple[OwnEvent, ...], Spans] = {}
+        named = (name for info in trace.traces for names in info.channels.values() for name in names)
+        self.declared = frozenset({*named, *self._trace.events} - {TEXT_EVENT})
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of all events that the trace declares, and of those written as text."""
+        return self.declared | frozenset(self._texts["name"].drop_nulls())
+
+    def why_unknown(self, event: OwnEvent) -> str:
+        """The reason why the trace lacks an event or a field, with the nearest name; empty if it has both."""
+        name, fields = event
+        if name not in self.names:
+            usual = tuple(pattern.rstrip("*") for pattern in RECORDED)
+            own = {each for each in self.names if not each.startswith(usual)} or {"only those of ROS 2"}
+            near = nearest(name, self.names)
+            return f"the trace has no event {name}: {suggest(name, {near} if near else own)}"
+        table, texts = self._trace.events.get(name), self._texts.filter(pl.col("name") == name)
+        known = set() if table is None else _scalars(table.columns)
+        if len(texts):
+            known |= self._trace.events[TEXT_EVENT].columns.keys() & {*_CONTEXTS}
+            known |= {each[:-1] for each in texts["text"].str.extract_all(r"[^\s=]+=").explode().drop_nulls()}
+        missing = next((each for each in fields if each not in known), "") if known else ""
+        if missing in _CONTEXTS:
+            return f"{name} has no context {missing}: record with lttng add-context --userspace --type={missing}"
+        payload = known - {*_CONTEXTS, "procname"}
+        return f"{name} has no field '{missing}': {suggest(missing, payload or known)}" if missing else ""
+
+    def spans(self, *events: OwnEvent) -> Spans:
+        """Times from one event to another of equal fields, or from an event to its next; found once."""
+        if events not in self._spans:
+            signed = pl.selectors.unsigned_integer().cast(pl.Int64, wrap_numerical=True)  # as in an event with int64_t
+            tables = [self.table(each).with_columns(signed) for each in events]
+            self._spans[events] = between_events(*tables) if len(tables) == 1 else pair_events(*tables)
+        return self._spans[events]
+
+    def states_ns(self, pairs: pl.DataFrame) -> dict[str, float]:
+        """Median time that threads were in each state in pairs matched by `vtid` alone; empty if it is not known."""
+        if self._states is None or self._states.is_empty():
+            return {}
+        located = self._threads.located(pairs["0"].to_numpy())
+        parts = split_spans(self._states, located.with_columns(pairs["begin_ns", "end_ns"])).to_dict()
+        return {name.removesuffix("_ns"): float(np.median(part.to_numpy())) for name, part in parts.items()}
+
+    def table(self, event: OwnEvent) -> pl.DataFrame:
+        """Columns: `time_ns`, and each field by its number, null in an event without it; in time order."""
+        name, fields = event
+        parts = [pl.DataFrame(schema={"time_ns": pl.Int64, **{str(at): pl.Null for at in range(len(fields))}})]
+        if (table := self._trace.events.get(name)) is not None:
+            parts.append(self._frame(table, fields))
+        if len(texts := self._texts.filter(pl.col("name") == name)):
+            value = (pl.col("text").str.extract(rf"\s{re.escape(each)}=(\S*)") for each in fields)
+            found = (pl.col(each) if each in _CONTEXTS else text for each, text in zip(fields, value, strict=True))
+            parts.append(texts.select("time_ns", **{str(at): each for at, each in enumerate(found)}))
+        return pl.concat(parts, how="diagonal_relaxed").sort("time_ns", maintain_order=True)
+
+    def _frame(self, table: EventTable, fields: Sequence[str]) -> pl.DataFrame:
+        """Columns: `time_ns`, and each field that the table has by its number."""
+        thread = self._threads.index(table)
+        owners = zip(_CONTEXTS, (self._threads.process_of(thread), thread), strict=True)
+        columns = {**table.columns, **{name: Column(name=name, values=values) for name, values in owners}}
+        chosen = {str(at): columns[each] for at, each in enumerate(fields) if each in _scalars(columns)}
+        numbered = replace(table, columns={at: replace(each, name=at) for at, each in chosen.items()})
+        frame = numbered.frame().with_columns(
+            pl.col(pl.Categorical).cast(pl.String), time_ns=table.timestamp_ns + self._offsets_ns[table.trace]
+        )
+        return frame.select("time_ns", *chosen)[rows_of(table, self._census, self._pids, self._trace.directory)]
+
+    @cached_property
+    def _texts(self) -> pl.DataFrame:
+        """Columns: `time_ns`, `vpid`, `vtid`, `text`, and `name` of the event that it writes, null for other texts."""
+        table = self._trace.events.get(TEXT_EVENT)
+        if table is None or not len(table):
+            return pl.DataFrame(schema=_TEXTS)
+        found = self._frame(table, (*_CONTEXTS, "msg")).rename({"0": "vpid", "1": "vtid", "2": "text"})
+        return found.with_columns(name=pl.col("text").str.extract(r"^([^\s:]+:[^\s:]+)(?:\s|$)"))
+
+
+def _scalars(columns: Mapping[str, Column]) -> set[str]:
+    """Names of the columns with one number or text per event."""
+    return {name for name, each in columns.items() if each.offsets is None and each.values.ndim == 1}
+
+
+def pair_events(begins: pl.DataFrame, ends: pl.DataFrame) -> Spans:
+    """Pairs each end with the last begin of equal fields that is still open; see `OwnEvents.table`."""
+    step, time_ns = pl.col("step"), pl.col("time_ns")
+    steps = (frame.with_columns(step=pl.lit(step, pl.Int32)) for frame, step in ((begins, 1), (ends, -1)))
+    events = pl.concat(steps, how="vertical_relaxed").sort("time_ns", maintain_order=True)
+    fields = [name for name in events.columns if name not in ("time_ns", "step")]
+    is_whole = pl.all_horizontal(pl.col(name).is_not_null() for name in fields)
+    # Walking up one at a begin and down one at an end, partners are next to each other among the steps of one level.
+    events = events.with_columns(level=step.cum_sum().over(fields) + (step < 0).cast(pl.Int32))
+    keys = [*fields, "level"]
+    found = events.with_columns(
+        begin_ns=pl.when(is_whole, step < 0, step.shift(1).over(keys) > 0).then(time_ns.shift(1).over(keys)),
+        end_ns=pl.when(is_whole, step > 0, step.shift(-1).over(keys) < 0).then(time_ns.shift(-1).over(keys)),
+    )
+    pairs = found.drop_nulls("begin_ns").select("begin_ns", *fields, end_ns="time_ns")
+    alone = found.filter(pl.col("begin_ns").is_null() & pl.col("end_ns").is_null())
+    return Spans(pairs, alone.filter(step > 0)["time_ns"], alone.filter(step < 0)["time_ns"])
+
+
+def between_events(events: pl.DataFrame) -> Spans:
+    """Times from each event to the next one of equal fields; see `OwnEvents.table`."""
+    fields = [pl.col(name) for name in events.columns if name != "time_ns"] or [pl.lit(0)]
+    pairs = events.rename({"time_ns": "end_ns"}).with_columns(begin_ns=pl.col("end_ns").shift(1).over(fields))
+    none = pl.Series(dtype=pl.Int64)
+    return Spans(pairs.drop_nulls(), none, none)

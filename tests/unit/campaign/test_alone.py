@@ -7,10 +7,13 @@ import contextlib
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.ros2 import BUILT_IN_PATHS
 from pytest_ldos.campaign.blocks import StoredBase, measure_alone
 from pytest_ldos.campaign.order import Role, blocks_alone
+from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Look
+from pytest_ldos.scenario.metrics import parse_metrics
 from tests.builders.trials import noisy_set
 from tests.fakes.bench import VERSIONS, Undecided, make_bench
 from tests.fakes.rig import Motion, open_fake_rig
@@ -63,6 +66,18 @@ def test_ten_trials_are_three_starts_each_warmed_up(tmp_path):
     folder = tmp_path / "scenario"
     assert opened == [folder, folder / "blocks/1-head", folder / "blocks/2-head"]
     assert (made.session, saved) == ("", made)
+
+
+def test_events_of_declared_metrics_are_recorded(tmp_path):
+    asked = []
+
+    def remembered(*arguments, **settings):
+        asked.append(settings["events"])
+        return open_fake_rig(*arguments, **settings)
+
+    declared = parse_metrics(["count:arm:solve", "cpu:planner", "count:ros2:callback_start"], BUILT_IN_PATHS)
+    measure(tmp_path, trials=4, open_rig=remembered, catalogue=catalogue_of((), declared))
+    assert set(asked) == {("arm:*", "lttng_ust_tracef:*")}
 
 
 def test_conclusive_comparison_gets_no_more_starts(tmp_path):

@@ -12,11 +12,17 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.cli import traces
-from pytest_ldos.cli.analyze import correct_clocks
+from pytest_ldos.cli.analyze import find_clock_offsets
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.conduct import conduct
+from pytest_ldos.robot.stack.goals import PANDA_GOALS
+from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.model import read_model
+from pytest_ldos.trace.execution.threads import shift_clocks
 from tests.builders.command_line import invoke_ldos, run_ldos
 from tests.builders.ros2 import Recording
+from tests.fakes.rig import PID, Motion, open_fake_rig
 from tests.oracles import babeltrace
 
 
@@ -381,6 +387,42 @@ def test_path_and_topic_metrics_are_measured_and_process_metrics_omitted(analyze
     assert "no path_state_feedback_p50: no passage along path 'state feedback' ended in the trial" in lines
 
 
+@pytest.fixture
+def own_trace(tmp_path):
+    """A trace of two trials with spans of own tracepoints: 4 ms, and 6 ms."""
+    folder = ScenarioFolder(tmp_path / "run")
+    folder.logs.mkdir(parents=True)
+    script = lambda index: Motion(solve_ms=4.0 + 2 * index)  # noqa: E731
+    with open_fake_rig(StackSpec(), folder, script=script) as rig:
+        conduct(rig, ScenarioSpec(name="baseline", trials=2, warmup=0), PANDA_GOALS.sets["reach"])
+    return folder.trace
+
+
+def test_own_tracepoints_of_a_trace_are_measured(analyze, own_trace, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    asked = '"span:arm:solve:arm:solved", "value:arm:solved:cost:max", "count:arm:solve", "count:arm:sovled"'
+    (tmp_path / "pyproject.toml").write_text(f"[tool.ldos]\nmetrics = [{asked}]\n")
+    shown = analyze(own_trace)
+    lines = lines_of(shown.stdout)
+    rows = [line for line in lines if line.startswith("baseline ")]
+    assert [
+        row.endswith(end)
+        for row, end in zip(rows, (" 4.00 ms 14.0 6.00 \N{EN DASH}", " 6.00 ms 14.0 6.00 \N{EN DASH}"), strict=True)
+    ] == [True, True]
+    assert "no count_arm_sovled: the trace has no event arm:sovled: did you mean 'arm:solved'?" in lines
+    assert "span_arm_solve_arm_solved_p50: 2 begins without an end, 0 ends without a begin" in lines
+    assert analyze(own_trace, "--window", "0.05").output == shown.output
+    several = lines_of(analyze(own_trace, "--scheduler", "synchronous").stdout)
+    assert "span_arm_solve_arm_solved_p50 2 1 5.00 ms 5.90 ms own tracepoints" in several
+
+
+def test_own_tracepoints_of_another_process_are_not_measured(analyze, own_trace, tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text('[tool.ldos]\nmetrics = ["count:arm:solve"]\n')
+    monkeypatch.setenv("COLUMNS", "400")
+    lines = lines_of(analyze(own_trace, "--pid", str(PID)).stdout)
+    assert [line.rpartition(" ")[2] for line in lines if line.startswith("baseline ")] == ["6.00", "6.00"]
+
+
 def test_reading_in_windows_gives_the_same_analysis(analyze, golden):
     trace = golden("pipeline_multi_links")
     assert analyze(trace, "--window", "0.7").output == analyze(trace).output
@@ -443,8 +485,8 @@ def test_clock_with_a_one_sided_bound_is_not_shifted(one, other, known):
         message = ends[one].thread(1).at(1_000_000 * number - 2 + 10_000).publish(publisher)
         ends[other].thread(1).at(1_000_000 * number + 300 + 10_000).take(subscription, message)
     plain = recording.model()
-    corrected, (note,) = correct_clocks(plain, ["estimate"])
-    assert corrected.takes.equals(plain.takes)
+    offsets, (note,) = find_clock_offsets(plain, ["estimate"])
+    assert shift_clocks(plain, offsets).takes.equals(plain.takes)
     assert note.startswith(f"clock of base: not corrected; its offset is {known} (3 messages, all in one direction)")
     assert "--clock-offset base=NANOSECONDS" in note
 

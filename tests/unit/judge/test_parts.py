@@ -62,7 +62,7 @@ def test_new_process_counts_from_zero():
 
 def test_equal_runs_have_no_notable_process():
     (found,) = explain_parts(run(1), run(2), [CPU.description])
-    assert describe_parts(found) == "cpu_all: no single process stands out"
+    assert describe_parts(found) == "cpu_all: no single part stands out"
 
 
 def test_metric_that_is_not_a_sum_has_no_parts():

@@ -30,7 +30,7 @@ from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.stimuli import PlanSpec
 from pytest_ldos.scenario.words import SeedMode
-from tests.fakes.rig import TYPICAL, Motion, open_fake_rig
+from tests.fakes.rig import SOLVE, TYPICAL, Motion, open_fake_rig
 
 REACH = PANDA_GOALS.sets["reach"]
 
@@ -403,6 +403,18 @@ def test_unknown_process_is_refused_before_the_first_trial(folder):
     assert str(refused.value).splitlines() == [
         "metric 'cpu:planer': no process of the stack is called 'planer'; it has planner",
         "  \u2192 did you mean 'planner'? ([tool.ldos] metrics)",
+    ]
+    assert read_trials(folder.trials_file).trials == ()
+
+
+def test_unknown_own_event_is_refused_before_the_first_trial(folder):
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.recorder.emit(SOLVE, 1)
+        with pytest.raises(ConfigurationError) as refused:
+            conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("count:arm:solev"))
+    assert str(refused.value).splitlines() == [
+        "metric 'count:arm:solev': the trace has no event arm:solev: did you mean 'arm:solve'?",
+        "  \u2192 correct it in [tool.ldos] metrics",
     ]
     assert read_trials(folder.trials_file).trials == ()
 
