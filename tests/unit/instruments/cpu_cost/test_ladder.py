@@ -23,7 +23,7 @@ from tests.builders.needs import needs, needs_embedded
 from tests.fakes.progress import Silence
 
 SHORT = CpuCostSpec(
-    layer=Layers.EMBEDDED, topics=3, subscribers=2, nodes=3, rate_hz=50, seconds=0.1, rounds=2, starts=1
+    layer=Layers.EMBEDDED, topics=3, subscribers=2, nodes=3, rate_hz=200, seconds=0.2, rounds=2, starts=1
 )
 ANSWER = (
     '{"ticks": 5, "published": 15, "received": 30, "wall_ns": 1, '
@@ -37,7 +37,10 @@ def test_every_rung_exchanges_its_messages():
     study = measure(SHORT, Silence())
     assert [each.failure for each in study.rounds] == [""] * 12
     assert all(each.details["lost_percent"] == 0 for each in study.rounds)
-    cost = {each.case.partition(":")[0]: each.values["cpu_per_message"] for each in study.rounds}
+    cost = {}  # the smallest of each rung: a round may have a disturbance
+    for each in study.rounds:
+        rung, value = each.case.partition(":")[0], each.values["cpu_per_message"]
+        cost[rung] = min(value, cost.get(rung, value))
     assert cost["embedded in-process calls"] < cost["embedded DDS only"] < cost["embedded one node"]
     assert study.layer == "embedded"
     assert children_left() == []
