@@ -109,6 +109,7 @@ def test_accepted_metric_lets_no_other_through(run, project, repository, slow):
     assert (verdicts["T1"], verdicts["T4"]) == ("accepted", "regressed")
 
 
+@pytest.mark.acceptance
 def test_larger_change_than_accepted_is_red(run, repository, slow):
     merge_into_main(repository, *of_all(repository, slow, size=0.01))
     result = run(*INTERLEAVED, stack=SLOWER)
@@ -116,6 +117,7 @@ def test_larger_change_than_accepted_is_red(run, repository, slow):
     result.stdout.no_fnmatch_line("*accepted: *")
 
 
+@pytest.mark.acceptance
 def test_later_change_of_the_same_size_is_red(run, project, repository, slow):
     """The entry stays in the file after its change was merged."""
     merge_into_main(repository, *of_all(repository, slow))
@@ -134,6 +136,7 @@ def test_unreadable_file_of_the_base_accepts_nothing_and_is_reported(run, reposi
     result.stdout.fnmatch_lines([f"*nothing is accepted: {FILE} of * cannot be read: Invalid value (at line *"])
 
 
+@pytest.mark.acceptance
 def test_stored_baseline_accepts_by_its_own_commit(run, project, repository, slow):
     merge_into_main(repository, *of_all(repository, slow))
     repository.git("switch", "--quiet", "main")
@@ -144,6 +147,7 @@ def test_stored_baseline_accepts_by_its_own_commit(run, project, repository, slo
     result.stdout.fnmatch_lines(["*baseline: accepted; 10 of 10*", "*accepted: T1 +*"])
 
 
+@pytest.mark.acceptance
 def test_uncommitted_changes_are_not_accepted(run, project, repository, slow):
     merge_into_main(repository, *of_all(repository, slow))
     (project.path / "planner.txt").write_text("slow\nand more\n")

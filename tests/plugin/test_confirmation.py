@@ -61,6 +61,7 @@ def test_regression_from_an_updated_package_names_the_package(measured, project,
     assert blamed in " ".join(run_ldos("report", "latest").stdout.split())
 
 
+@pytest.mark.acceptance
 def test_baseline_of_uncommitted_changes_decides_without_confirmation(project, repository, run):
     (project.path / "pyproject.toml").write_text((project.path / "pyproject.toml").read_text() + "\n" + SETUP)
     repository.commit()
@@ -83,6 +84,7 @@ def test_unchanged_stack_is_not_blamed(project, repository, run):
     result.stdout.fnmatch_lines(["*baseline: passed*", "*T1*changed with the machine, not the code*"])
 
 
+@pytest.mark.acceptance
 def test_known_runs_of_the_baselines_stack_are_its_baseline(run, record, project):
     record()
     for seed in range(2, 5):
@@ -104,6 +106,7 @@ def test_verdict_is_given_if_the_run_cannot_be_stored(run, project):
     result.stdout.fnmatch_lines(["*baseline: no_baseline*", "*this run is not added to the known runs: *"])
 
 
+@pytest.mark.acceptance
 def test_without_the_baselines_commit_the_mde_is_that_of_a_verdict(measured, project, repository):
     """Nothing is measured again, so that the suspicion remains."""
     _, alone = measured("--ldos-confirm=0", stack="noisy(2, planning=1.2), base=noisy(3)")
