@@ -46,7 +46,7 @@ def moments(trace: Path) -> np.ndarray:
     return np.unique(np.concatenate([table.timestamp_ns for table in tables]))
 
 
-@pytest.mark.parametrize("name", representatives(TRACES, 3))
+@pytest.mark.parametrize("name", representatives(TRACES, 2))
 def test_any_windows_give_the_whole_model(golden, name):
     trace = golden(name)
     expected = build_execution(read_trace(trace, events=NEEDED_EVENTS))

@@ -37,7 +37,11 @@ def test_the_report_needs_no_other_locale(run):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["report", "latest"], ["doctor"], pytest.param(["--help"], marks=pytest.mark.acceptance)],
+    [
+        ["report", "latest"],
+        pytest.param(["doctor"], marks=pytest.mark.acceptance),
+        pytest.param(["--help"], marks=pytest.mark.acceptance),
+    ],
     ids=" ".join,
 )
 def test_no_command_needs_another_locale(run, arguments):

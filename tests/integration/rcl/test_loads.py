@@ -32,6 +32,7 @@ def site(graph):
     )
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_flood_is_sent_and_counted(site):
     with run_dds_flood(DdsFloodSpec(publishers=3, participants=2, rate_hz=100, size_bytes=64), site) as flood:
