@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import ceil
 from typing import NamedTuple
 
-from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.errors import BringUpFailed, ProfilingFailed
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
-from pytest_ldos.base.text import counted, without_logs
+from pytest_ldos.base.text import counted, describe_duration, without_logs
 from pytest_ldos.campaign.order import Block, Role, blocks_alone, first_blocks, next_pairs, usual_size_alone
 from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.host.interference import Interference, describe_interference
@@ -22,7 +23,13 @@ from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.declared import declared_in
 from pytest_ldos.measure.metrics.own_events import recorded_for
 from pytest_ldos.measure.trial import rig
-from pytest_ldos.measure.trial.artifacts import ScenarioFolder, keep_failed_block, new_block_folder, write_trials
+from pytest_ldos.measure.trial.artifacts import (
+    ScenarioFolder,
+    drop_traces,
+    keep_failed_block,
+    new_block_folder,
+    write_trials,
+)
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record, why_ended
 from pytest_ldos.measure.trial.record import Look, MotionTrial, Trial, TrialSet
 from pytest_ldos.measure.trial.rig import Durations, PhaseClock, Rig, Spent, Watch, clocked, describe_durations
@@ -198,6 +205,7 @@ Decide = Callable[[TrialSet, TrialSet], GateResult]
 class Interleaved:
     """Result of a session, whose id both records contain; its phases exclude interim looks."""
 
+    bench: Bench
     head: TrialSet
     base: TrialSet
     versions: Mapping[Role, Version]
@@ -227,6 +235,7 @@ def interleave(
         blocks = next_pairs(blocks[-1], size=size, limit=bench.spec.max_trials, problems=problems) if goes_on else []
     head, base = session.both()
     return Interleaved(
+        bench=bench,
         head=head,
         base=base,
         versions=versions,
@@ -235,6 +244,27 @@ def interleave(
         durations={phase: spent - earlier.get(phase, Spent()) for phase, spent in bench.clock.durations.items()},
         failed_starts=session.failed_starts.values(),
     )
+
+
+def profile_again(
+    made: Interleaved, pairs: int, watch: Callable[[Role], Watch | None], announce: Callable[[str], None]
+) -> None:
+    """Profiles trials of more starts, without records; raises `ProfilingFailed` if a stack dies, or as `run_block`."""
+    measured = len(made.head.trials) + len(made.base.trials)
+    trials = range(max(4, ceil(measured / made.starts)))  # a block of the session may plan each problem once
+    duration = describe_duration(made.seconds * len(Role) * pairs * len(trials) / measured)
+    starts = counted(pairs, "more start")
+    announce(f"regressed: profiling {starts} of each version to find the cause, about {duration} (--ldos-evidence)")
+    spec = replace(made.bench.spec, trials=len(trials), max_trials=0, deadlines=())
+    folder = ScenarioFolder(made.bench.folder.path / "profiled")
+    bench = replace(made.bench, spec=spec, folder=folder, catalogue={}, watch=watch, clock=PhaseClock())
+    try:
+        for block in first_blocks(pairs, size=1):
+            version, again = made.versions[block.role], replace(block, trials=trials)
+            if reason := run_block(bench, again, version, None, lambda record: None).incomplete:
+                raise ProfilingFailed(f"{version.name}: {reason}")
+    finally:
+        drop_traces(folder)
 
 
 def describe_turns(made: Interleaved) -> str:

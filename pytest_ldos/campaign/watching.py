@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from pytest_ldos.base.errors import LdosError, ProfilingFailed, TraceUnreadable,
 from pytest_ldos.base.files import write_atomically, writing
 from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.base.series import SwitchCounts
+from pytest_ldos.base.text import one_line
 from pytest_ldos.host.checkout import commit_of
 from pytest_ldos.host.counters import OwnSwitchCounter, SwitchCounter
 from pytest_ldos.host.fingerprint import find_influences, find_settings, find_withheld, take_fingerprint
@@ -28,12 +29,14 @@ from pytest_ldos.host.processes import process_names
 from pytest_ldos.instruments.study import Column, Study, Table
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.trial.record import RoundTrial, TrialKind, TrialSet
-from pytest_ldos.measure.trial.rig import Rig
-from pytest_ldos.record.choose import choose_profiler, resolve_profiler
+from pytest_ldos.measure.trial.rig import Rig, Watch
+from pytest_ldos.record.choose import choose_profiler, divide_processes, resolve_profiler
 from pytest_ldos.record.profiles import (
     Difference,
+    Evidence,
     FoldedStacks,
     compare_profiles,
+    find_grown,
     merge,
     render_folded,
     render_speedscope,
@@ -134,7 +137,7 @@ class Watching:
             try:
                 self._kind = resolve_profiler(spec.profiler)
             except Unavailable as error:
-                self.note(f"no profile: {_in_words(error)}")
+                self.note(f"no profile: {in_words(error)}")
         if self._counts and not (able := strace_available()).ok:
             self._counts = False
             self.note(f"system calls are not counted: {able.reason} → {able.remedy}")
@@ -148,7 +151,7 @@ class Watching:
         try:
             yield
         except (LdosError, OSError) as error:
-            self.note(f"{what}: {_in_words(error)}")
+            self.note(f"{what}: {in_words(error)}")
 
     @property
     def tools(self) -> str:
@@ -221,11 +224,14 @@ class Watching:
             if self._kind is not None:
                 with self._noting("no profile"):
                     _require_processes(processes)
-                    profiler = choose_profiler(self._kind, logs, rate_hz=self._rate_hz)
-                    profiler.start(processes)
+                    profilers: list[Profiler] = []
+                    for kind, own in divide_processes(self._kind, processes).items():
+                        profilers.append(choose_profiler(kind, logs, rate_hz=self._rate_hz))
+                        ends.callback(profilers[-1].cancel)
+                        profilers[-1].start(own)
+                        self.note(f"sampled by {profilers[-1].name}")
                     self._has_sampled = True
-                    self.note(f"sampled by {profiler.name}")
-                    ends.callback(self._take_profile, profiler, seen)
+                    ends.callback(self._take_profile, profilers, seen)
             if self._counts:
                 with self._noting("system calls are not counted"):
                     _require_processes(processes)
@@ -239,13 +245,13 @@ class Watching:
             finally:
                 seen.ended_ns = time.time_ns()
 
-    def _take_profile(self, profiler: Profiler, seen: Seen) -> None:
+    def _take_profile(self, profilers: Sequence[Profiler], seen: Seen) -> None:
         with self._noting("no profile"):
-            sampled = profiler.stop()
-            seen.profile = sampled.profile
-            for note in sampled.notes:
+            sampled = [each.stop() for each in profilers]
+            seen.profile = merge(each.profile for each in sampled)
+            for note in (note for each in sampled for note in each.notes):
                 self.note(f"profile: {note}")
-            if not sampled.profile:
+            if not seen.profile:
                 self.note("no profile: there are no samples, for nothing ran → profile for longer, or at a higher rate")
 
     def _take_syscalls(self, counter: SyscallCounter, seen: Seen) -> None:
@@ -267,7 +273,7 @@ def _require_processes(processes: Mapping[int, str]) -> None:
         raise ProfilingFailed("none of the processes runs any more")
 
 
-def _in_words(error: LdosError | OSError) -> str:
+def in_words(error: LdosError | OSError) -> str:
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror} → make room there, or let it be written to"
     return f"{error.message} → {error.remedy}" if error.remedy else error.message
@@ -308,6 +314,38 @@ def write_watched_difference(
     difference, file = compare_profiles(base.profiles, head.profiles), folder / "difference.svg"
     yield f"profiles compared: {len(difference.certain())} frames changed for certain, see {file}"
     yield from _written(file, lambda: drawings.difference(difference, title))
+
+
+_LEAST_RATE_HZ: Final = 499  # these trials are not judged: the profiler may slow them
+_MOST_FILES: Final = 8
+_NO_PACKAGES: Final = frozenset({"lib", "bin", "build", "install", "src"})
+
+
+def spec_of_evidence(asked: WatchSpec) -> WatchSpec:
+    """The profile of a regression, by the requested profiler, if any; raises as `resolve_profiler`."""
+    kind = ProfilerKind.BOTH if asked.profiler is ProfilerKind.AUTO else asked.profiler
+    return WatchSpec(profile=True, profiler=resolve_profiler(kind), rate_hz=max(asked.rate_hz, _LEAST_RATE_HZ))
+
+
+def find_evidence(base: Watch | None, head: Watch | None, changes: Mapping[str, str]) -> Evidence | None:
+    """Compares profiles after a regression; ``None`` if a version has none. `changes` are as of `read_changes`."""
+    if not (isinstance(base, Watching) and isinstance(head, Watching) and base.profiles and head.profiles):
+        return None
+    found = find_grown(base.profiles, head.profiles, tools=head.tools)
+    near = [file for file in changes if any(is_near(file, each.file) for each in found.grown)]
+    files = [f"{one_line(file)} {changes[file]}" for file in near or changes]
+    more = [f"{len(files) - _MOST_FILES} more"] if len(files) > _MOST_FILES else []
+    return dataclasses.replace(found, files=(*files[:_MOST_FILES], *more))
+
+
+def is_near(file: str, known: str) -> bool:
+    """True if a file of the repository is in the package of a Python module or library, as far as its path shows it."""
+    place, source = PurePosixPath(file), PurePosixPath(known)
+    folder = source.parent.parts
+    if source.suffix == ".py":  # py-spy's path begins with the outermost package
+        return place.parent.parts[-len(folder) :] == folder if folder else place.name == source.name
+    names = {source.name.partition(".")[0].removeprefix("lib"), *folder[-2:]} - _NO_PACKAGES
+    return bool(names.intersection(place.parts))
 
 
 def _written(file: Path, render: Callable[[], str]) -> Iterator[str]:

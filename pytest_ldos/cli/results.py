@@ -80,7 +80,7 @@ def _judge(file: Path, trials: TrialSet, policy: Policy) -> tuple[Judged, Sectio
         notes = [*kept.notes]
         if judged.result.verdict is not kept.verdict:
             notes.append(f"pytest-ldos {kept.made_by} judged these trials as {kept.verdict.word}")
-        return judged, compose_section(judged, notes=notes)
+        return judged, compose_section(judged, notes=notes, evidence=kept.evidence)
     stores, place = stores_here(), folder.base.trials_file
     base = read_trials(place) if trials.session and place.exists() else None
     if base is not None and base.is_interleaved_with(trials):

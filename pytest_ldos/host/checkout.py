@@ -77,6 +77,16 @@ def read_subjects(folder: Path) -> dict[str, str]:
     return {commit[:ABBREVIATION]: subject for commit, _, subject in (line.partition(" ") for line in lines) if commit}
 
 
+def read_changes(folder: Path, base: str, head: str) -> dict[str, str]:
+    """Lines added and removed between two versions, as in ``+5 -2``, by file; empty if git does not know both."""
+    if not (base and head) or is_changed(base):
+        return {}
+    commits = [base] if is_changed(head) else [base, head]
+    stat = ask_git(folder, "diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", *commits, "--") or ""
+    rows = (row.split("\t", 2) for row in stat.split("\0") if row.count("\t") > 1)
+    return {file: "binary" if added == "-" else f"+{added} -{removed}" for added, removed, file in rows}
+
+
 def why_no_commit(folder: Path) -> GitWords | None:
     """Git's reason why `describe_commit` finds no commit; ``None`` if it finds one."""
     described = _run(folder, *_DESCRIBE)

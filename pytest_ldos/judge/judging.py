@@ -32,6 +32,7 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder, decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet, metrics_of
+from pytest_ldos.record.profiles import Evidence
 from pytest_ldos.scenario.words import StimulusKind
 
 BASELINE: Final = "baseline"
@@ -394,12 +395,13 @@ _FORMAT: Final = RecordFormat("pytest-ldos judgement", 3, remedy=_REMEDY, again=
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """A verdict with its grounds, the version of pytest-ldos, and facts that every report of it shows."""
+    """A verdict with its grounds, the version of pytest-ldos, and facts and evidence that every report of it shows."""
 
     grounds: Grounds
     verdict: Verdict
     made_by: str
     notes: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
 
 def write_judgement(folder: ScenarioFolder, judgement: Judgement) -> None:
@@ -427,7 +429,8 @@ def read_judgement(folder: ScenarioFolder) -> Judgement | None:
             Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
         }
     )
-    judgement: Judgement = _FORMAT.decode(text, file, lambda values: reader.read(Judgement, values, ""))
+    of_older = {"evidence": None}
+    judgement: Judgement = _FORMAT.decode(text, file, lambda found: reader.read(Judgement, of_older | found, ""))
     return judgement
 
 

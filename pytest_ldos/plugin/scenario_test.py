@@ -13,9 +13,11 @@ from typing import Any, NoReturn
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
+from pytest_ldos.campaign import blocks
 from pytest_ldos.campaign.blocks import Bench, StoredBase, describe_turns, interleave, measure_alone
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.host.checkout import is_changed
+from pytest_ldos.campaign.watching import find_evidence, in_words, spec_of_evidence
+from pytest_ldos.host.checkout import is_changed, read_changes
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import Found, Lookup, NoBaseline, NotComparable
 from pytest_ldos.judge.gate.case import fails_more_often
@@ -35,6 +37,7 @@ from pytest_ldos.judge.unchanged import keep_run
 from pytest_ldos.measure.load.protocol import RepeatedLoad, RunningLoad
 from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
+from pytest_ldos.measure.trial.conduct import why_ended
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.ledger import Ledger, metrics_of
 from pytest_ldos.plugin.messages import fail_with
@@ -42,6 +45,7 @@ from pytest_ldos.plugin.progress import Progress, TrialWatch
 from pytest_ldos.plugin.runs import ScenarioRun
 from pytest_ldos.plugin.settings import Settings, require_loads
 from pytest_ldos.plugin.standby import session_of
+from pytest_ldos.record.profiles import Evidence
 from pytest_ldos.robot.stack.choose import require_goals, resolve_kind
 from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.fields import revise_spec
@@ -93,17 +97,42 @@ def judge_run(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: Tria
     facts = [describe_turns(interleaved)] if interleaved is not None else []
     facts += [*run.version_notes, *run.notes]
     run.notes = []  # each is in one report only
-    notes = [*facts]
-    made_by = version("pytest-ldos")
+    made_by, notes, evidence = version("pytest-ldos"), [*facts], None
     judgement = Judgement(grounds=grounds, verdict=judged.result.verdict, made_by=made_by, notes=tuple(facts))
     try:
         write_judgement(run.folder_of(trials), judgement)
+        if interleaved is not None and judged.result.verdict is Verdict.REGRESSED:
+            evidence, found = _profile_regression(settings, run, interleaved)
+            notes += found
+            write_judgement(run.folder_of(trials), replace(judgement, notes=tuple(notes), evidence=evidence))
     except NotWritten as error:
         notes.append(f"ldos report cannot reproduce this verdict: {error.message}")
     notes += _record(settings, judged, grounds.base)
     notes += _keep_known(settings, judged, grounds)
     notes += _describe_traces(settings, run, judged)
-    return judged.result, compose_section(judged, notes=notes)
+    return judged.result, compose_section(judged, notes=notes, evidence=evidence)
+
+
+def _profile_regression(
+    settings: Settings, run: ScenarioRun, made: blocks.Interleaved
+) -> tuple[Evidence | None, list[str]]:
+    """Evidence from profiles, and notes, also of a failure; an interruption ends the session after this test."""
+    watch, pairs, notes = made.bench.watch, settings.value("evidence"), list[str]()
+    try:
+        if pairs and not settings.watch_spec.profile:
+            profiles = TrialWatch(spec_of_evidence(settings.watch_spec), made.bench.folder.path, run.spec.name)
+            watch = profiles.of
+            try:
+                blocks.profile_again(made, pairs, watch, run.announce)
+            finally:
+                notes += dict.fromkeys(profiles.write())
+        changes = read_changes(settings.root, *(made.versions[role].commit for role in (Role.BASE, Role.HEAD)))
+        return find_evidence(watch(Role.BASE), watch(Role.HEAD), changes), notes
+    except BaseException as reason:  # noqa: BLE001 - the verdict stands, also if a plugin's time limit ends this
+        why = in_words(reason) if isinstance(reason, LdosError) else why_ended(reason)
+        if isinstance(reason, KeyboardInterrupt):
+            settings.config.pluginmanager.getplugin("session").shouldstop = why
+        return None, [*notes, f"no evidence from profiles: {why}"]
 
 
 def _keep_known(settings: Settings, judged: Judged, grounds: Grounds) -> list[str]:

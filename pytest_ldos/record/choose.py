@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,8 +28,10 @@ def choose_recorder(
 
 
 def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
-    """Resolves `AUTO` to perf if it is permitted, else to py-spy; raises `Unavailable` if none can be used."""
-    wanted = list(_AVAILABLE) if kind is ProfilerKind.AUTO else [kind]
+    """Resolves `AUTO`, and `BOTH` without one of them, to perf if permitted, else to py-spy; raises `Unavailable`."""
+    if kind is ProfilerKind.BOTH and all(available().ok for available in _AVAILABLE.values()):
+        return kind
+    wanted = [kind] if kind in _AVAILABLE else list(_AVAILABLE)
     absent: list[Availability] = []
     for each in wanted:
         able = _AVAILABLE[each]()
@@ -39,8 +41,18 @@ def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
     raise Unavailable("; ".join(each.reason for each in absent), remedy="; or ".join(each.remedy for each in absent))
 
 
+def divide_processes(kind: ProfilerKind, processes: Mapping[int, str]) -> Mapping[ProfilerKind, Mapping[int, str]]:
+    """Processes by profiler; with `BOTH`, py-spy samples those of Python, perf all others."""
+    divided: dict[ProfilerKind, dict[int, str]] = {}
+    for pid, name in processes.items():
+        is_python = Path(f"/proc/{pid}/exe").resolve().name.startswith("python")  # "exe" if it has ended
+        of_both = ProfilerKind.PY_SPY if is_python else ProfilerKind.PERF
+        divided.setdefault(of_both if kind is ProfilerKind.BOTH else kind, {})[pid] = name
+    return divided
+
+
 def choose_profiler(kind: ProfilerKind, log_directory: Path, *, rate_hz: int) -> Profiler:
-    """Creates a profiler of a kind returned by `resolve_profiler`."""
+    """Creates a profiler of a kind returned by `divide_processes`."""
     if kind is ProfilerKind.PY_SPY:
         return PySpyProfiler(log_directory, rate_hz=rate_hz)
     return PerfProfiler(log_directory, rate_hz=rate_hz)

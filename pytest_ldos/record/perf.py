@@ -115,9 +115,10 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
     """
     counts: Counter[tuple[int, Stack]] = Counter()
     threads: dict[int, str] = {}
+    files: dict[str, str] = {}
     damaged = 0
     for sample in _samples(lines):
-        header, stack = _HEADER.match(sample[0]), _stack(sample[1:])
+        header, stack = _HEADER.match(sample[0]), _stack(sample[1:], files)
         if header is None or stack is None:
             damaged += len(sample)
             continue
@@ -128,7 +129,7 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
     named: Counter[Stack] = Counter()
     for (pid, stack), count in counts.items():
         named[frame_name(names.get(pid, threads[pid])), *stack] += count
-    return ReadSamples(FoldedStacks(dict(named)), damaged)
+    return ReadSamples(FoldedStacks(dict(named), files), damaged)
 
 
 def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -145,8 +146,8 @@ def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
         yield found
 
 
-def _stack(lines: list[str]) -> Stack | None:
-    """Frames from the outermost to the innermost; ``None`` if a line is malformed, or there is no frame."""
+def _stack(lines: list[str], files: dict[str, str]) -> Stack | None:
+    """Frames, the outermost first, whose libraries are added to `files`; ``None`` for none, or a malformed line."""
     names = []
     for line in reversed(lines):
         frame = next((found for each in _FRAMES if (found := each.match(line)) is not None), None)
@@ -154,6 +155,7 @@ def _stack(lines: list[str]) -> Stack | None:
             return None
         is_named = frame["name"] != _UNKNOWN or frame["dso"].startswith("[unknown")
         names.append(frame_name(frame["name"] if is_named else f"[{PurePosixPath(frame['dso']).name}]"))
+        files[names[-1]] = frame_name(frame["dso"])
     return tuple(names[: MOST_FRAMES - 1]) or None
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,9 +54,10 @@ def frame_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class FoldedStacks:
-    """Samples by stack; each number of samples is at least 1."""
+    """Samples by stack; each number of samples is at least 1. `files` are libraries by function, if known."""
 
     counts: Mapping[Stack, int]
+    files: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def samples(self) -> int:
@@ -67,9 +69,11 @@ class FoldedStacks:
 
 def merge(profiles: Iterable[FoldedStacks]) -> FoldedStacks:
     together: Counter[Stack] = Counter()
+    files: dict[str, str] = {}
     for each in profiles:
         together.update(each.counts)
-    return FoldedStacks(dict(together))
+        files.update(each.files)
+    return FoldedStacks(dict(together), files)
 
 
 def render_folded(profile: FoldedStacks) -> str:
@@ -229,6 +233,72 @@ def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks])
         low, high = _interval((base_count, bases), (head_count, heads), width)
         changes[frame.path] = Change(frame.path, base_count / bases, head_count / heads, low, high)
     return Difference(tree, changes, dispersion, degrees)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A function whose share of CPU time grew from the base to this version.
+
+    Attributes:
+        process: name of its process.
+        function: its name.
+        file: its source file (Python) or library; empty if unknown.
+        base: its share of the base's CPU time, 0 to 1, without functions that it calls.
+        head: likewise, of this version's.
+        callers: functions through which it was mostly called in this version, up to three, the innermost last.
+    """
+
+    process: str
+    function: str
+    file: str
+    base: float
+    head: float
+    callers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Comparison of both versions' profiles after a regression.
+
+    Attributes:
+        tools: profilers, and their rate.
+        starts: number of profiled stack starts of both versions together.
+        smallest: growth that is reported of a function with 1 % of CPU time, as a share of CPU time.
+        grown: up to three functions whose share of CPU time grew for certain, the largest growth first.
+        files: changed files, those in packages of functions that grew if there are any, with added and removed lines.
+    """
+
+    tools: str
+    starts: int
+    smallest: float
+    grown: tuple[Growth, ...]
+    files: tuple[str, ...] = ()
+
+
+_PLACED: Final = re.compile(r"(.+) \(([^()]+\.py)(?::\d+)?\)")  # a frame of py-spy: ``plan (planner.py:12)``
+
+
+def find_grown(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks], *, tools: str) -> Evidence:
+    """Compares functions without their callees; an edit may shift their lines. Raises as `compare_profiles`."""
+    by_function = (
+        [merge(FoldedStacks({_function_of(stack): count}) for stack, count in each.counts.items()) for each in profiles]
+        for profiles in (base, head)
+    )
+    found = compare_profiles(*by_function)
+    whole, grown = merge(head), []
+    heaviest = {_function_of(stack): stack for stack, _ in sorted(whole.counts.items(), key=lambda item: item[1])}
+    for change in [each for each in found.certain() if each.change > 0 and len(each.path) > 1][:3]:
+        process, name = change.path
+        placed = _PLACED.fullmatch(name)
+        function, file = placed.groups() if placed else (name, whole.files.get(name, ""))
+        callers = tuple(_PLACED.sub(r"\1", each) for each in heaviest[change.path][1:-1][-3:])
+        grown.append(Growth(process, function, file, change.base, change.head, callers))
+    return Evidence(tools, len(base) + len(head), found.half_width(0.01), tuple(grown))
+
+
+def _function_of(stack: Stack) -> Stack:
+    """The process and the innermost function."""
+    return (stack[0], *(_PLACED.sub(r"\1 (\2)", each) for each in stack[1:][-1:]))
 
 
 def _quantile(frames: int, degrees: float) -> float:

@@ -166,6 +166,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
             10,
         ),
         Option(
+            "evidence",
+            "PAIRS",
+            _at_least(0),
+            "starts of each version that are profiled after interleaved versions regressed, to report functions whose "
+            "CPU time grew; they are not judged; 0: none",
+            2,
+        ),
+        Option(
             "head",
             "REV",
             _text,
@@ -259,7 +267,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
             "profiler",
             "TOOL",
             _one_of(words.ProfilerKind),
-            "profiler: perf, py-spy (names Python's functions), or auto: perf if it is permitted, else py-spy",
+            "profiler: perf, py-spy (names Python's functions), py-spy+perf (py-spy for processes of Python, perf for "
+            "others), or auto: perf if it is permitted, else py-spy",
             words.ProfilerKind.AUTO,
         ),
         Option("profile_rate", "HZ", _at_least(1), "samples per second of each CPU", words.DEFAULT_RATE_HZ),

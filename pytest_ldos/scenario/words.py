@@ -53,6 +53,7 @@ class ProfilerKind(StrEnum):
     AUTO = "auto"
     PERF = "perf"
     PY_SPY = "py-spy"
+    BOTH = "py-spy+perf"
 
 
 class KeepTraces(StrEnum):

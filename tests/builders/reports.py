@@ -14,6 +14,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.judging import Judged
 from pytest_ldos.judge.summary import Drift, Score
 from pytest_ldos.measure.trial.record import Look, TrialSet
+from pytest_ldos.record.profiles import Evidence, Growth
 from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.document import (
     Additions,
@@ -210,6 +211,15 @@ def full_section(**changes: Any) -> Section:
         differences=(
             Difference(kind=DifferenceKind.ENVIRONMENT, name="mujoco", base="3.2", head="3.3"),
             Difference(kind=DifferenceKind.SETTING, name="faults.planning_delay_ms", base="0.0", head="6.0"),
+        ),
+        evidence=Evidence(
+            tools="perf at 499 Hz",
+            starts=4,
+            smallest=0.01,
+            grown=(
+                Growth(process="move_group", function="plan", file="libplan.so", base=0.01, head=0.2, callers=("run",)),
+            ),
+            files=("src/plan.cpp +5 -2",),
         ),
         score=Score(value=1.1, without=("T5",)),
         interleaving=Interleaving(

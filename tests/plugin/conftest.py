@@ -65,8 +65,9 @@ def forked() -> Iterator[ForkedPytest]:
 
 @pytest.fixture
 def run(project: pytest.Pytester, forked: ForkedPytest, monkeypatch) -> Callable[..., pytest.RunResult]:
-    """Runs the project's tests; `stack` is what `install` gets. A stored baseline decides alone."""
+    """Runs the project's tests; `stack` is what `install` gets. A stored baseline decides alone, without profiles."""
     monkeypatch.setenv("LDOS_CONFIRM", "0")
+    monkeypatch.setenv("LDOS_EVIDENCE", "0")
 
     def runner(*arguments: str, stack: str = "noisy(1)") -> pytest.RunResult:
         project.makeconftest(CONFTEST.format(arguments=stack))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.campaign.blocks import Interleaved
+from pytest_ldos.campaign.blocks import Bench, BlockObserver, Interleaved
 from pytest_ldos.cli.results import compare_sets
 from pytest_ldos.judge.baseline.history import HistoryStore, Version
 from pytest_ldos.judge.baseline.store import BaselineStores
@@ -52,7 +52,7 @@ def settings_of(place):
     config = SimpleNamespace(
         rootpath=place, invocation_params=SimpleNamespace(dir=place), option=SimpleNamespace(collectonly=False)
     )
-    return Settings(config, Sources({}, {}, read_toml(place)))
+    return Settings(config, Sources({"evidence": 0}, {}, read_toml(place)))
 
 
 def judged_by_pytest(place, run_folder, pairs, order):
@@ -67,8 +67,9 @@ def judged_by_pytest(place, run_folder, pairs, order):
         run.add_trials(head)
         if head.session:
             write_trials(folder.base, base)
-            made = Interleaved(head=head, base=base, versions=VERSIONS, starts=10, seconds=60.0, durations={})
-            run.interleaved.append(made)
+            bench = Bench(spec=head.spec, folder=folder, goals="reach", observer=BlockObserver())
+            cost = {"starts": 10, "seconds": 60.0, "durations": {}}
+            run.interleaved.append(Interleaved(bench=bench, head=head, base=base, versions=VERSIONS, **cost))
         found[head.scenario] = judge_run(settings_of(place), ledger, run, head)
     return found
 

@@ -33,6 +33,7 @@ from pytest_ldos.judge.summary import (
 )
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet, invalid_trials, missing_reasons, sources_of
+from pytest_ldos.record.profiles import Evidence
 from pytest_ldos.show.page.formats import finite
 from pytest_ldos.show.report import document, reasons
 from pytest_ldos.show.report.sentences import (
@@ -280,7 +281,7 @@ def compose(sections: Sequence[document.Section]) -> document.Document:
     return document.Document(sections=tuple(sections), made_at=made_at, made_by=f"pytest-ldos {version('pytest-ldos')}")
 
 
-def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Section:
+def compose_section(judged: Judged, *, notes: Sequence[str] = (), evidence: Evidence | None = None) -> document.Section:
     trials, result, base = judged.head, judged.result, judged.base
     metrics = tuple(_report_metric(metric, judged) for metric in judged.metrics)
     paths = report_paths(judged.explained, trials.metrics)
@@ -320,6 +321,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = ()) -> document.Se
         ),
         stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,
         is_suite=judged.is_suite,
+        evidence=evidence,
     )
     return section if base is None else _with_base(section, judged, base)
 

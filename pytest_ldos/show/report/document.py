@@ -16,6 +16,7 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.judge.summary import Deadline, Drift, Score
 from pytest_ldos.measure.trial.record import Look
+from pytest_ldos.record.profiles import Evidence
 
 KIND: Final = "pytest-ldos report"
 SCHEMA_VERSION: Final = 2
@@ -482,6 +483,7 @@ class Section:
         notes: locations of files, and other remarks.
         test: that requested the verdict; null if none did.
         is_suite: whether its goals are planning problems, each of which is reported.
+        evidence: comparison of profiles after a regression; null if none were made.
     """
 
     scenario: str
@@ -503,6 +505,7 @@ class Section:
     stack: str = ""
     is_suite: bool = False
     accepted: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
     @property
     def cases(self) -> tuple[CaseReport, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from pytest_ldos.base import text
@@ -19,6 +20,7 @@ from pytest_ldos.base.text import (
 )
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.judge.summary import FEWEST_BLOCKS, Deadline, Drift
+from pytest_ldos.record.profiles import Evidence
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Column, Kind, Table, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report import document
@@ -43,7 +45,24 @@ def moved_paths(section: document.Section) -> Iterator[tuple[str, document.PathR
 
 
 def describe_paths(section: document.Section) -> tuple[str, ...]:
-    return tuple(describe_path(path, name) for name, path in moved_paths(section))
+    """A sentence on each path to mention, then on functions whose CPU time grew."""
+    paths = (describe_path(path, name) for name, path in moved_paths(section))
+    return (*paths, *(() if section.evidence is None else describe_evidence(section.evidence)))
+
+
+def describe_evidence(evidence: Evidence) -> Iterator[str]:
+    """``CPU time grew in move_group: check (planner.py) 0.1 % → 23.4 %, called by plan``, and the files that differ."""
+    for each in evidence.grown:
+        place = each.file if each.file.endswith(".py") else PurePath(each.file).name.partition(".so")[0]
+        where = f" ({place})" if place else ""
+        callers = f", called by {' → '.join(name[:100] for name in each.callers)}" if each.callers else ""
+        shares = f"{percent(each.base)} → {percent(each.head)} of all CPU time"
+        yield f"CPU time grew in {each.process}: {each.function[:100]}{where} {shares}{callers}"
+    least = f": waiting, or computing less than {percent(evidence.smallest, None)} more"
+    shown = "is from profiles, which are not judged" if evidence.grown else f"by function shows no difference{least}"
+    yield f"CPU time {shown} ({evidence.tools}, {counted(evidence.starts, 'start')})"
+    if evidence.files:
+        yield f"changed files, in packages of these functions if there are any: {', '.join(evidence.files)}"
 
 
 def describe_path(path: document.PathReport, name: str) -> str:

@@ -18,7 +18,7 @@ from pytest_ldos.show.report.json_text import HostReport, worst_first
 
 MOST: Final = 10  # most annotations of one kind that GitHub shows for a step
 _LONGEST: Final = 600
-_MOST_LINES: Final = 8
+_MOST_LINES: Final = 10
 
 _COMMANDS: Final = {Tone.BAD: "error", Tone.DOUBT: "warning"}
 _KINDS: Final = (*_COMMANDS.values(), "notice")

@@ -11,7 +11,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.commit_rounds import list_commits
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.version import find_version
-from pytest_ldos.host.checkout import commit_of, why_no_commit, why_unknown
+from pytest_ldos.host.checkout import commit_of, read_changes, why_no_commit, why_unknown
 from tests.builders.repository import Repository
 
 DUBIOUS = "detected dubious ownership"
@@ -118,3 +118,19 @@ def test_commits_unconnected_in_a_shallow_clone(repository, tmp_path):
     with pytest.raises(ConfigurationError, match="is no ancestor of BAD") as caught:
         list_commits("origin/old", "main", clone)
     assert "this clone is shallow" in caught.value.remedy
+
+
+def test_changed_lines_by_file(repository):
+    base = repository.commit(a_txt="1\n2\n", b_txt="1\n")
+    (repository.path / "line\nend.bin").write_bytes(b"\0")
+    head = repository.commit(a_txt="1\n3\n4\n")
+    found = {"a.txt": "+2 -1", "line\nend.bin": "binary"}
+    assert read_changes(repository.path, base, head) == found
+    (repository.path / "b.txt").write_text("")
+    assert read_changes(repository.path, base, f"{head}+") == found | {"b.txt": "+0 -1"}
+
+
+@pytest.mark.parametrize(("base", "head"), [("", "HEAD"), ("HEAD", ""), ("HEAD+", "HEAD"), ("0123456789ab", "HEAD")])
+def test_changes_from_an_unknown_version_are_unknown(repository, base, head):
+    repository.commit(a_txt="1\n")
+    assert read_changes(repository.path, base, head) == {}

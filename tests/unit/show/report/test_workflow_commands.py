@@ -48,6 +48,9 @@ def test_message_of_a_regression():
         "T1 +5.00 ms [+4.9, +5.1]: 80 % of it in transport: /joint_states → /robot, +4.00 ms [+3.9, +4.1]",
         "path state feedback +0.200 ms [+0.1, +0.3]: 80 % of it in transport: /joint_states → /robot, "
         "+4.00 ms [+3.9, +4.1]",
+        "CPU time grew in move_group: plan (libplan) 1.0 % → 20.0 % of all CPU time, called by run",
+        "CPU time is from profiles, which are not judged (perf at 499 Hz, 4 starts)",
+        "changed files, in packages of these functions if there are any: src/plan.cpp +5 -2",
         "→ look first at transport",
     ]
     assert taken(infra) == ("error", {"title": "ldos: cpu_load infra"}, "the stack did not start")
