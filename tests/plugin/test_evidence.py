@@ -81,6 +81,17 @@ def test_profiled_trials_are_not_kept_and_the_report_is_the_same_later(project, 
     assert sections(project, "again.json")[0]["evidence"] == sections(project)[0]["evidence"]
 
 
+def test_judgement_of_an_earlier_version_has_no_evidence(project, regressed, monkeypatch):
+    regressed("--ldos-evidence=0")
+    (judged,) = project.path.glob(".ldos/runs/*/baseline/judged.json")
+    values = json.loads(judged.read_text("utf-8"))
+    assert values.pop("evidence") is None
+    judged.write_text(json.dumps(values), "utf-8")
+    monkeypatch.chdir(project.path)
+    assert run_ldos("report", "--output", "again.json").returncode == 0
+    assert [(each["verdict"], each["evidence"]) for each in sections(project, "again.json")] == [("regressed", None)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "stack", "status"), [((), "noisy(1), base=noisy(2)", 0), (("--ldos-evidence=0",), SLOWER, 10)]
 )

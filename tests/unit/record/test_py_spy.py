@@ -9,9 +9,10 @@ import subprocess
 import pytest
 
 from pytest_ldos.base.errors import ProfilingFailed, Unavailable
+from pytest_ldos.host.availability import Availability
 from pytest_ldos.record import choose as choose_profiler
 from pytest_ldos.record import py_spy
-from pytest_ldos.record.choose import resolve_profiler
+from pytest_ldos.record.choose import divide_processes, resolve_profiler
 from pytest_ldos.record.py_spy import PySpyProfiler, py_spy_available
 from pytest_ldos.scenario.words import ProfilerKind
 from tests.builders.busy import busy_process, run_for
@@ -64,6 +65,30 @@ def test_py_spy_replaces_forbidden_perf(tmp_path, monkeypatch):
     forbid("perf", tmp_path, "perf_event_open")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert resolve_profiler(ProfilerKind.AUTO) is ProfilerKind.PY_SPY
+
+
+def test_processes_are_divided_by_language(sleeper):
+    with busy_process() as process:
+        processes = {process.pid: "worker", sleeper.pid: "sleeper", 2**22 - 1: "ended"}
+        assert divide_processes(ProfilerKind.BOTH, processes) == {
+            ProfilerKind.PY_SPY: {process.pid: "worker"},
+            ProfilerKind.PERF: {sleeper.pid: "sleeper", 2**22 - 1: "ended"},
+        }
+        assert divide_processes(ProfilerKind.PERF, processes) == {ProfilerKind.PERF: processes}
+
+
+@pytest.mark.parametrize(
+    ("perf", "spy", "resolved"),
+    [
+        (True, True, ProfilerKind.BOTH),
+        (True, False, ProfilerKind.PERF),
+        (False, True, ProfilerKind.PY_SPY),
+    ],
+)
+def test_both_profilers_are_reduced_to_those_that_can_be_used(monkeypatch, perf, spy, resolved):
+    for kind, able in ((ProfilerKind.PERF, perf), (ProfilerKind.PY_SPY, spy)):
+        monkeypatch.setitem(choose_profiler._AVAILABLE, kind, lambda able=able: Availability(able))
+    assert resolve_profiler(ProfilerKind.BOTH) is resolved
 
 
 def test_without_profiler_both_reasons_are_reported(tmp_path, monkeypatch):
