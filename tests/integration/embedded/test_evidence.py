@@ -30,8 +30,8 @@ QUADRATIC = f"""    def _find_duplicates(self, count: int) -> int:
 def test_quadratic_loop_is_named(project: Project, leaves_nothing):
     project.python = make_other_version(project.path / "head", "move_group.py", {TARGET: QUADRATIC})
     project.environment["PATH"] = f"{sys.prefix}/bin{os.pathsep}{os.environ['PATH']}"
-    options = (f"--ldos-base={sys.prefix}", "--ldos-trials=8", "--ldos-block=2", "--ldos-report=report.json")
-    code, output = project.run(*options, timeout_s=1200)
+    options = ("--ldos-trials=10", "--ldos-max-trials=20", "--ldos-report=report.json")
+    code, output = project.run(f"--ldos-base={sys.prefix}", *options, timeout_s=1200)
     assert code == 10, output
     assert "regressed: profiling 2 more starts of each version to find the cause, about " in output
     (section,) = json.loads((project.path / "report.json").read_text("utf-8"))["sections"]
@@ -40,4 +40,4 @@ def test_quadratic_loop_is_named(project: Project, leaves_nothing):
     assert first["file"] == "pytest_ldos/robot/stack/embedded/move_group.py"
     assert first["base"] == 0
     assert first["callers"][-1] == "Planner._target"
-    assert len(project.saved().trials) == 8
+    assert len(project.saved().trials) in range(10, 21)
