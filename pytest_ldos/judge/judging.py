@@ -429,8 +429,7 @@ def read_judgement(folder: ScenarioFolder) -> Judgement | None:
             Collection[str]: lambda value, what: frozenset(reader.read(tuple[str, ...], value, what)),
         }
     )
-    of_older = {"evidence": None}
-    judgement: Judgement = _FORMAT.decode(text, file, lambda found: reader.read(Judgement, of_older | found, ""))
+    judgement: Judgement = _FORMAT.decode(text, file, lambda values: reader.read(Judgement, values, ""))
     return judgement
 
 
