@@ -293,7 +293,7 @@ def test_no_trials_are_added_if_the_stored_base_has_too_few(run, project):
     result = run("--ldos-trials=4", "--ldos-warmup=0", "--ldos-max-trials=12", stack="noisy(2)")
     (folder,) = project.path.glob(".ldos/runs/*/baseline")
     assert len(read_trials(folder).trials) == 4
-    result.stdout.fnmatch_lines(["*the baseline has too few, record it again*", "*--ldos-update-baseline*"])
+    result.stdout.fnmatch_lines(["*record the baseline again with 8 or more*", "*--ldos-update-baseline*"])
 
 
 @pytest.mark.acceptance

@@ -36,7 +36,7 @@ def calibration_beside(baseline, run_sd):
 def test_known_variation_between_runs_is_no_regression(run, baseline):
     """The same run is red without the calibration (`test_verdicts`)."""
     baseline.with_name("baseline.calibration.json").write_text(calibration_beside(baseline, 0.4))
-    result = run(*FAST, stack=SLOWER)
+    result = run("-v", *FAST, stack=SLOWER)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*calibration: .ldos/*baseline.calibration.json (8 starts, 64 trials, 2026-01-01T*)*"])
 
