@@ -201,7 +201,7 @@ FULL_DISK = """
 import resource
 import pytest
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_logreport(report):
     if report.when != "teardown" or "rate_hz=500" not in report.nodeid:
         return (yield)
