@@ -51,6 +51,7 @@ def test_similar_run_ends_with_the_screen(measured, project):
     result.stdout.no_fnmatch_line("*interleaved with*trials of base*")
 
 
+@pytest.mark.acceptance
 def test_regression_from_an_updated_package_names_the_package(measured, project, monkeypatch):
     """Both commits are equally slow now, because a package was upgraded since the baseline was recorded."""
     _, result = measured(stack="noisy(2, planning=3), base=noisy(3, planning=3)")

@@ -114,7 +114,7 @@ def test_missing_profiler_is_a_note_with_its_remedy(project, regressed):
     ("end", "status", "why"),
     [
         ("motion = Motion(error_code=None, message='it crashed')", 10, "base ./old: it crashed"),
-        ("raise KeyboardInterrupt", 2, "the run was interrupted"),
+        pytest.param("raise KeyboardInterrupt", 2, "the run was interrupted", marks=pytest.mark.acceptance),
         pytest.param("raise ValueError('a defect')", 10, "ValueError: a defect", marks=pytest.mark.acceptance),
     ],
 )

@@ -84,6 +84,7 @@ def test_own_name_has_its_own_calibration(ldos, stack, tmp_path):
         ldos("calibrate", *QUICK, "--name", "cpu_load")
 
 
+@pytest.mark.acceptance
 def test_a_host_is_calibrated(ldos, stack, tmp_path):
     starts = stack()
     result = ldos("calibrate", *QUICK)

@@ -101,6 +101,7 @@ def test_a_bad_file_ends_with_2_and_its_line(tmp_path, monkeypatch):
     assert "did you mean 'node_name'?" in done.stderr
 
 
+@pytest.mark.acceptance  # `test_latency_command` has one, too
 def test_an_interrupted_run_leaves_nothing_running(tmp_path):
     (tmp_path / "two.json").write_text(text_of(TWO))
     (tmp_path / "tmp").mkdir()

@@ -79,7 +79,7 @@ def ours():
     return lambda: list_ours() - before
 
 
-@pytest.mark.acceptance  # `test_windows` has killed workers, too
+@pytest.mark.acceptance
 def test_killed_workers_are_replaced_and_a_deadly_trace_is_a_row(own, two, golden, tmp_path):
     """One trace kills its first worker, one all workers, and one none."""
     marked, unmarked = sorted(two, key=lambda each: "workspace" not in each.name)
