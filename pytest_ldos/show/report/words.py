@@ -100,7 +100,7 @@ def describe_cases(section: document.Section) -> Iterator[str]:
 def _lost(case: document.CaseReport) -> float:
     """Share of the trials that succeeded in the base, or all without one, less that of this version."""
     before = case.base_successes / case.base_trials if case.base_trials else 1.0
-    return before - case.successes / case.trials
+    return before - case.successes / case.trials if case.trials else 0.0
 
 
 def _solved(*cases: document.CaseReport, of: str = "") -> str:

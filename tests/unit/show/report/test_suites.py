@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,11 @@ def test_suite_without_a_base_shows_its_own_numbers():
     assert rows[0][:2] == ["problem", "29"]
     assert rows[0][-3:] == ["planning", "stage:", "search"]
     assert "T1 quartiles" in text
+
+
+def test_problem_that_was_not_planned_has_lost_nothing(section):
+    """A run that ended early may have planned no seed of a problem that its base has."""
+    first, *others = section.metrics
+    cases = (replace(first.cases[0], name="unplanned", trials=0, successes=0), *first.cases[1:])
+    lines = [*describe_cases(replace(section, metrics=(replace(first, cases=cases), *others)))]
+    assert "unplanned" not in lines[-1]
