@@ -59,7 +59,7 @@ def test_any_windows_give_the_whole_model(golden, name):
         assert_equal_models(in_windows(trace, borders), expected)
 
 
-@pytest.mark.parametrize("name", representatives(TRACES, 2))
+@pytest.mark.parametrize("name", representatives(TRACES, 1))
 def test_any_windows_give_the_whole_analysis(golden, name):
     """Links, topics, callbacks, executors, paths and goals, of windows and in chunks."""
     trace = golden(name)

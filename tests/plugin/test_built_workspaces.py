@@ -101,6 +101,7 @@ def test_differing_packages_are_shown_with_the_verdict(run, repository, workspac
     assert "A/A" not in printed
 
 
+@pytest.mark.acceptance
 def test_a_base_that_does_not_compile_is_infra_with_exit_status_11(run, repository, workspace):
     (add_package(workspace, "arm_planner", more=COMPILED) / "main.c").write_text("int main(void) { return lost; }")
     broken = repository.commit()

@@ -115,6 +115,7 @@ def test_read_only_checkout(environment, tmp_path):
     assert "name another place" in disk["remedy"]
 
 
+@pytest.mark.acceptance
 @needs_lttng
 def test_a_temporary_folder_too_long_for_sockets(environment, tmp_path):
     long = tmp_path / ("t" * 150)

@@ -179,6 +179,7 @@ def test_wrong_arguments_are_refused(ldos, stack, tmp_path, arguments, message):
     assert starts == []
 
 
+@pytest.mark.acceptance
 def test_faults_are_found(ldos, stack):
     starts = stack()
     result = ldos(

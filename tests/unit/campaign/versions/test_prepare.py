@@ -251,6 +251,7 @@ def test_locked_environment_is_not_removed(preparing):
     assert len([each for each in preparing.store.iterdir() if each.is_dir()]) == 6
 
 
+@pytest.mark.acceptance
 def test_unremovable_environment_is_ignored(preparing, monkeypatch):
     commits = [preparing.repository.commit(code_py=f"{number}") for number in range(6)]
     for commit in commits[:5]:
