@@ -110,6 +110,7 @@ def test_accepted_metric_lets_no_other_through(run, project, repository, slow):
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
 def test_larger_change_than_accepted_is_red(run, repository, slow):
     merge_into_main(repository, *of_all(repository, slow, size=0.01))
     result = run(*INTERLEAVED, stack=SLOWER)

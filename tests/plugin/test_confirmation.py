@@ -86,6 +86,7 @@ def test_unchanged_stack_is_not_blamed(project, repository, run):
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
 def test_known_runs_of_the_baselines_stack_are_its_baseline(run, record, project):
     record()
     for seed in range(2, 5):
@@ -107,6 +108,7 @@ def test_verdict_is_given_if_the_run_cannot_be_stored(run, project):
     result.stdout.fnmatch_lines(["*baseline: no_baseline*", "*this run is not added to the known runs: *"])
 
 
+@pytest.mark.acceptance
 @pytest.mark.acceptance
 def test_without_the_baselines_commit_the_mde_is_that_of_a_verdict(measured, project, repository):
     """Nothing is measured again, so that the suspicion remains."""

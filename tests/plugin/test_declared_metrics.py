@@ -63,6 +63,7 @@ metrics = ["span:arm:solve:arm:solved", "interval:arm:solved:max", "value:arm:so
 """
 
 
+@pytest.mark.acceptance
 def test_planted_slowdown_between_own_tracepoints_is_red(run, project, settings):
     settings(OWN)
     first = run(*QUICK, "--ldos-report=report.json", "--ldos-history=kept", stack="noisy(1, solve_ms=4)")

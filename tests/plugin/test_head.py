@@ -33,6 +33,7 @@ def commits(project, pattern="baseline/trials.json"):
     return sorted(read_trials(file).commit for file in project.path.glob(f".ldos/runs/*/{pattern}"))
 
 
+@pytest.mark.acceptance
 def test_stack_and_commit_are_the_revisions(run, project, repository, old):
     assert run(*TEN).ret == 0, "the baseline is of what is checked out"
     result = run(f"--ldos-head={old}", *TEN, "--ldos-report=report.json", stack=SLOW_ELSEWHERE)

@@ -41,6 +41,7 @@ def test_estimate_from_earlier_runs_is_printed_before_measuring(run, project, mo
     assert len(list(project.path.glob(".ldos/runs/*/baseline/durations.json"))) == 2
 
 
+@pytest.mark.acceptance
 def test_the_estimate_of_an_interleaved_run_counts_its_blocks_and_those_that_may_be_added(run, project):
     python = project.path / "old/.venv/bin/python"
     python.parent.mkdir(parents=True)

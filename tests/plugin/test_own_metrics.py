@@ -59,6 +59,7 @@ def own_folder(project):
     return write
 
 
+@pytest.mark.acceptance
 def test_own_metric_is_in_every_output(run, project, own_folder, monkeypatch):
     own_folder(OWN)
     arguments = ("own", "--ldos-trials=20", "--ldos-warmup=0")

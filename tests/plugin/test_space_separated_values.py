@@ -24,6 +24,7 @@ def test_path_elsewhere_is_refused_with_the_correct_form(pytester, elsewhere, fl
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
 def test_a_folder_elsewhere_of_a_real_run(run, project, elsewhere):
     result = run(*FEW, "--ldos-output", str(elsewhere))
     assert result.ret == 4

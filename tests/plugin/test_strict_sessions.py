@@ -160,6 +160,7 @@ def test_last_failed_of_other_tests_is_accepted(run, monkeypatch, option):
     assert result.ret == 0
 
 
+@pytest.mark.acceptance
 def test_one_verdict_is_enough(run, monkeypatch):
     other = SCENARIO.replace("test_reach", "test_other").replace("import pytest", "")
     monkeypatch.setenv("LDOS_STRICT", "no")

@@ -128,7 +128,7 @@ def test_scenario(ldos_scenario):
 
 @pytest.mark.skipif(traffic_control_available().ok, reason="this machine can impair its network")
 @pytest.mark.starts_nothing
-@pytest.mark.parametrize(("when", "expected"), [("skip", 0), ("error", 11)])
+@pytest.mark.parametrize(("when", "expected"), [pytest.param("skip", 0, marks=pytest.mark.acceptance), ("error", 11)])
 def test_impossible_impairment_is_reported_before_a_stack_starts(project, when, expected):
     """Real: whatever this machine lacks."""
     project.write("pyproject.toml", LOSSY.replace("WHEN", when))

@@ -48,7 +48,7 @@ def test_flood_begins_without_readers(site):
         wait_until(lambda: flood.proof.rate_hz > 0)
 
 
-@pytest.mark.parametrize(("age_s", "is_late"), [(0.0, False), (60.0, True)])
+@pytest.mark.parametrize(("age_s", "is_late"), [pytest.param(0.0, False, marks=pytest.mark.acceptance), (60.0, True)])
 def test_guard_throttles_a_flood_while_states_are_late(graph, site, age_s, is_late):
     flood_spec = DdsFloodSpec(publishers=1, rate_hz=100)
     both = dataclasses.replace(site, loads=[flood_spec])

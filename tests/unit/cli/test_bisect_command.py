@@ -182,6 +182,7 @@ def test_unusable_revisions_end_with_the_usage_exit_code(project):
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
 def test_an_accepted_change_is_named(project):
     root, guilty = project.repository.path, project.names[4]
     difference = digest_difference(root, project.names[3], guilty)

@@ -150,6 +150,7 @@ def test_stack_of_the_settings_is_checked(environment, tmp_path):
     assert json.loads(doctor(environment, "--json", "--stack=embedded").stdout)["stack"] == "embedded"
 
 
+@pytest.mark.acceptance
 def test_confirmed_fixes_are_applied_and_refused_ones_are_not(environment, tmp_path, stray):
     left = tmp_path / "tmp/ldos-lttng-left"
     left.mkdir()

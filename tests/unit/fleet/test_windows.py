@@ -72,6 +72,7 @@ def test_killed_worker_is_replaced(golden, client, tmp_path):
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
 def test_window_that_kills_all_workers_is_an_error(golden, client, tmp_path):
     trace = golden("workspace_mock")
     with open_in_windows(trace, borders_ns=random_borders(trace)) as windows:

@@ -226,6 +226,7 @@ def test_a_second_run_waits_for_the_first(preparing):
     assert preparing.times_made == 2
 
 
+@pytest.mark.acceptance
 def test_most_recently_used_environments_are_kept(preparing):
     commits = [preparing.repository.commit(code_py=f"{number}") for number in range(7)]
     for commit in (*commits[:5], commits[0], *commits[5:]):
