@@ -20,6 +20,7 @@ PROJECT = Path(__file__).parents[2]
 BUSY = "another measuring session holds this machine"
 
 
+@pytest.mark.acceptance
 def test_a_second_measurement_of_this_project_is_refused(tmp_path):
     """Holding the lock that the other run inherits the name of: nothing is started."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "baseline", f"--ldos-output={tmp_path}"]

@@ -130,6 +130,7 @@ def test_later_change_of_the_same_size_is_red(run, project, repository, slow):
     assert run(*INTERLEAVED, stack=SLOWER).ret == 10
 
 
+@pytest.mark.acceptance
 def test_unreadable_file_of_the_base_accepts_nothing_and_is_reported(run, repository, slow):
     merge_into_main(repository, *of_all(repository, slow), text="[[accepted]]\nmetric = T2\n")
     result = run(*INTERLEAVED, stack=SLOWER)

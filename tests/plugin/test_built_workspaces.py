@@ -59,6 +59,7 @@ def repository(project, workspace, repository):
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
 def test_equal_workspaces_are_one_build_and_the_verdict_names_it(run, repository):
     repository.commit(README="no part of the workspace")
     result = run("--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1")

@@ -52,6 +52,7 @@ def test_similar_run_ends_with_the_screen(measured, project):
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
 def test_regression_from_an_updated_package_names_the_package(measured, project, monkeypatch):
     """Both commits are equally slow now, because a package was upgraded since the baseline was recorded."""
     _, result = measured(stack="noisy(2, planning=3), base=noisy(3, planning=3)")
@@ -62,6 +63,7 @@ def test_regression_from_an_updated_package_names_the_package(measured, project,
     assert blamed in " ".join(run_ldos("report", "latest").stdout.split())
 
 
+@pytest.mark.acceptance
 @pytest.mark.acceptance
 def test_baseline_of_uncommitted_changes_decides_without_confirmation(project, repository, run):
     (project.path / "pyproject.toml").write_text((project.path / "pyproject.toml").read_text() + "\n" + SETUP)

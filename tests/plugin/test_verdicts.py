@@ -293,6 +293,7 @@ name_all_others()
 """
 
 
+@pytest.mark.acceptance
 def test_interference_is_named_before_the_first_trial_and_with_a_failure(run, project):
     project.makepyfile(test_scenario=SCENARIO + ALL_NAMED)
     with foreign_load(project.path) as name:

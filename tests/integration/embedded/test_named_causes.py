@@ -22,6 +22,7 @@ def run_on(project, script: str, *, kinds: tuple[str, ...], prefix: tuple[str, .
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("room", ["1m", pytest.param("20m", marks=pytest.mark.acceptance)])
 def test_too_little_shared_memory_for_the_tracer_is_named(project, leaves_no_process, room):
     code, output = run_on(project, f"mount -t tmpfs -o size={room} none /dev/shm", kinds=("mount",))

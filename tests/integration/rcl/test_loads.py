@@ -61,6 +61,7 @@ def test_guard_throttles_a_flood_while_states_are_late(graph, site, age_s, is_la
     assert bool(guard.proof.decreases) == is_late, guard.proof.describe()
 
 
+@pytest.mark.acceptance
 def test_reliable_flood_is_named_as_disobedient(graph, site):
     flood_spec = DdsFloodSpec(publishers=1, rate_hz=50, reliability="reliable")
     both = dataclasses.replace(site, loads=[flood_spec])
@@ -69,6 +70,7 @@ def test_reliable_flood_is_named_as_disobedient(graph, site):
         wait_until(lambda: "a reliable publisher is not throttled" in str(guard.proof.missing))
 
 
+@pytest.mark.acceptance
 def test_guard_releases_publishers_at_its_end(graph, site):
     flood_spec = DdsFloodSpec(publishers=1, rate_hz=100)
     both = dataclasses.replace(site, loads=[flood_spec])

@@ -132,6 +132,7 @@ def test_processes_of_a_running_measurement_are_no_strays(tmp_path, stray):
     assert stray.pid not in {process.pid for process, _ in find_strays(machine)}
 
 
+@pytest.mark.acceptance
 def test_processes_of_a_measurement_under_another_lock_are_no_strays(measurement, program, tmp_path):
     findings = diagnose_by_command(tmp_path)
     started = {f"stray process {process.pid}" for process in list_processes() if str(program) in process.command}

@@ -135,6 +135,7 @@ def test_two_runs_at_once_build_once(held):
     assert ["building" in output for output in outputs] == [True, False]
 
 
+@pytest.mark.acceptance
 def test_build_that_fills_the_disk(held):
     """Uses a small file system: colcon's log is truncated, too, and the build's files are removed."""
     store = held.path / ".ldos"

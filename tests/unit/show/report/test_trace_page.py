@@ -311,6 +311,7 @@ def test_spans_with_lost_events_are_shaded(golden):
 
 
 @pytest.mark.acceptance
+@pytest.mark.acceptance
 def test_a_million_spans_make_a_page_below_5_mb(analyzed):
     generator = np.random.default_rng(1)
     begin = np.sort(generator.integers(0, 600_000_000, 1_000_000))
