@@ -117,9 +117,10 @@ def test_a_goal_out_of_reach_is_a_failure_to_plan(project, leaves_nothing):
     assert "Traceback" not in output
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("victim", "delay", "second"),
-    [pytest.param("simulator", 1.0, SECOND, marks=pytest.mark.acceptance), ("move_group", 0.005, "")],
+    [("simulator", 1.0, SECOND), ("move_group", 0.005, "")],
     ids=["simulator", "move_group"],
 )
 def test_a_killed_process_is_a_dead_stack(project, leaves_nothing, victim, delay, second):
