@@ -157,7 +157,8 @@ class Engine:
 
     def _servers(self) -> dict[str, str]:
         results = {"ACTIONS_RESULTS_URL": self.artifacts, "ACTIONS_RUNTIME_TOKEN": make_token()}
-        return {**results, "GITHUB_API_URL": self.api, "GITHUB_REPOSITORY": REPOSITORY}
+        no_ros2 = {"LDOS_ROOT": str(self.home / "root")}
+        return {**results, **no_ros2, "GITHUB_API_URL": self.api, "GITHUB_REPOSITORY": REPOSITORY}
 
     def _installed(self, action: Action) -> Path:
         folder = self.home / "actions" / action.name
