@@ -13,6 +13,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+import accepted
 import comments
 import history
 import proposals
@@ -85,7 +86,7 @@ def _start(arguments: argparse.Namespace) -> str:
 def _decide(arguments: argparse.Namespace) -> str:
     (event, payload), api = read_event(), _api(arguments)
     try:
-        decision = decide(api, event, payload, parse_maintainers(os.environ.get("LDOS_MAINTAINERS", "")))
+        decision = decide(api, event, payload, _maintainers())
         return respond(api, decision, scenarios=arguments.scenarios, stack=arguments.stack)
     except Failed as failed:
         commit = at(payload, "pull_request", "head", "sha")
@@ -113,6 +114,33 @@ def _conclude(arguments: argparse.Namespace) -> str:
         part=arguments.part,
     )
     return conclude(_api(arguments), measured, arguments.made)
+
+
+def _read_accepted(arguments: argparse.Namespace) -> str:
+    """Needs no right to write."""
+    api = _api(arguments)
+    number = arguments.pull_request or comments.find_pull_request(api, arguments.commit, arguments.ref) or 0
+    return accepted.write(accepted.read(api, number, _maintainers()), arguments.file)
+
+
+def _propose_accepted(arguments: argparse.Namespace) -> str:
+    file = arguments.folder / accepted.FILE
+    return accepted.propose(_api(arguments), file, commit=arguments.commit, base=arguments.base)
+
+
+def _fetch_commits(arguments: argparse.Namespace) -> str:
+    queued = parse_queued(arguments.ref)
+    return accepted.fetch(
+        _api(arguments), arguments.folder, arguments.commit, queued.base if queued else arguments.base
+    )
+
+
+def _keep_accepted(arguments: argparse.Namespace) -> str:
+    return accepted.keep(_api(arguments), arguments.pull_request, arguments.folder / accepted.FILE, _maintainers())
+
+
+def _maintainers() -> frozenset[str]:
+    return parse_maintainers(os.environ.get("LDOS_MAINTAINERS", ""))
 
 
 def _reuse(arguments: argparse.Namespace) -> str:
@@ -147,6 +175,10 @@ _DO: Final = {
     "begin": _begin,
     "conclude": _conclude,
     "reuse": _reuse,
+    "read-accepted": _read_accepted,
+    "keep-accepted": _keep_accepted,
+    "fetch-commits": _fetch_commits,
+    "propose-accepted": _propose_accepted,
     "sweep": _sweep,
     "move-tag": _move_tag,
 }

@@ -28,10 +28,11 @@ def parse_arguments() -> argparse.Namespace:
     comment.add_argument("--ref", default="", help="or by the branch of a merge queue")
     comment.add_argument("--author", default=BOT, help="who writes with this token")
 
-    propose = commands.add_parser("propose", parents=[common], help="makes a branch of new baselines")
-    propose.add_argument("folder", type=Path, help="what was checked")
-    propose.add_argument("--commit", required=True, type=parse_commit, help="that was measured")
-    propose.add_argument("--base", required=True, type=_OfForm(BRANCH), help="branch that is to get them")
+    for name, what in (("propose", "new baselines"), ("propose-accepted", "accepted changes that were merged")):
+        propose = commands.add_parser(name, parents=[common], help=f"makes a branch of {what}")
+        propose.add_argument("folder", type=Path, help="what was checked")
+        propose.add_argument("--commit", required=True, type=parse_commit, help="that was measured")
+        propose.add_argument("--base", required=True, type=_OfForm(BRANCH), help="branch that is to get them")
 
     for name, sentence in (("fetch-history", "reads the history"), ("keep-history", "keeps the history")):
         commands.add_parser(name, parents=[common], help=sentence).add_argument("folder", type=Path)
@@ -66,6 +67,16 @@ def _add_statuses(commands: Any, common: argparse.ArgumentParser) -> None:
     conclude_.add_argument("--pull-request", type=_number, default=0, help="its number; 0 without one")
     conclude_.add_argument("--part", default="", help="options by which less was measured than the gate measures")
     conclude_.add_argument("--result", required=True, help="of the job on the machines")
+
+    read = commands.add_parser("read-accepted", parents=[of_run], help="reads what was accepted on a pull request")
+    keep = commands.add_parser("keep-accepted", parents=[common], help="keeps the sizes of what was accepted")
+    read.add_argument("file", type=Path, help="that is written")
+    keep.add_argument("folder", type=Path, help="of what judge.py made")
+    fetch = commands.add_parser("fetch-commits", parents=[of_run], help="fetches two commits, without their files")
+    fetch.add_argument("folder", type=Path, help="checkout that gets them")
+    fetch.add_argument("--base", default="", type=_commit_or_none, help="that it was compared with; else one before it")
+    for each in (read, keep):
+        each.add_argument("--pull-request", type=_number, default=0, help="its number; 0 without one")
 
     sweep_ = commands.add_parser("sweep", parents=[common], help="ends what has been pending for too long")
     sweep_.add_argument("--hours", required=True, type=float)

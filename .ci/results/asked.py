@@ -15,7 +15,8 @@ from urllib.parse import quote
 from github_api import BRANCH, COMMIT, Api, Failed, at, commit_in
 from pull_requests import PullRequest, ask_pull_request, merge_base, parse_pull_request
 from reuse import find_unchanged
-from word import COMMAND, STACKS, is_meant, parse_word
+from statuses import CONTEXT, State, read_all
+from word import COMMAND, STACKS, Acceptance, is_meant, parse_word
 
 LABEL: Final = "ldos"
 _ZERO: Final = "0" * 40
@@ -62,6 +63,14 @@ class Unchanged:
 
 
 @dataclass(frozen=True)
+class Accept:
+    """Changes for the worse of a red commit are accepted: what a run measured is judged again."""
+
+    wanted: Wanted
+    run: str
+
+
+@dataclass(frozen=True)
 class Answer:
     """A maintainer gets an answer on a pull request."""
 
@@ -76,7 +85,7 @@ class Nothing:
     reason: str
 
 
-Decision = Measure | Wait | Unchanged | Answer | Nothing
+Decision = Measure | Wait | Unchanged | Accept | Answer | Nothing
 
 
 def decide(api: Api, event: str, payload: Mapping[str, Any], maintainers: frozenset[str]) -> Decision:
@@ -149,8 +158,17 @@ def _of_word(api: Api, found: PullRequest, body: str) -> Decision:
         return Answer(found.number, f"Not measured: {failed}. {_say_line(found.head)}")
     if word.commit != found.head:
         return Answer(found.number, f"Not measured: `{word.commit}` is not what it is at now. {_say_line(found.head)}")
+    if isinstance(word, Acceptance):
+        return _of_acceptance(api, found)
     wanted = Wanted(number=found.number, commit=found.head, base=merge_base(api, found), options=word.options)
     return Measure(wanted)
+
+
+def _of_acceptance(api: Api, found: PullRequest) -> Decision:
+    red = read_all(api, found.head).get(CONTEXT)
+    if red is None or red.state != State.FAILURE or not red.base or not red.run:
+        return Answer(found.number, f"Nothing to accept: `{found.head}` is not red.")
+    return Accept(Wanted(number=found.number, commit=found.head, base=red.base), red.run)
 
 
 def _say_line(commit: str) -> str:

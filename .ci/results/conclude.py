@@ -38,10 +38,15 @@ CANCELLED: Final = "cancelled"
 
 @dataclass(frozen=True)
 class Judged:
-    """The decision about the machines of one class."""
+    """The decision about the machines of one class.
+
+    Attributes:
+        is_accepted: true where their own job failed because of what was accepted.
+    """
 
     state: State
     text: str
+    is_accepted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +117,7 @@ def _whole(api: Api, measured: Measured, base: str, found: Mapping[str, Judged])
     if worst.state is not State.SUCCESS:
         names = [label for label, each in found.items() if each.state is worst.state]
         return Judged(worst.state, worst.text if len(found) == 1 else f"{worst.text}, on {', '.join(names)}")
-    if measured.result != SUCCESS:
+    if measured.result != SUCCESS and not any(each.is_accepted for each in found.values()):
         return Judged(State.ERROR, "the job on the machine failed, although its trials passed: see the run")
     if measured.part:
         return Judged(State.PENDING, f"passed with {measured.part} alone; a maintainer asks for all: {COMMAND} COMMIT")
@@ -152,7 +157,7 @@ def _read(api: Api, file: Path, measured: Measured) -> tuple[str, dict[str, Judg
     try:
         content = json.loads(read_file(file, _LARGEST))
         commit, base, hosts = (content[name] for name in ("commit", "base", "hosts"))
-        found = {label: _judged(each["state"], each["text"]) for label, each in hosts.items()}
+        found = {label: _judged(each["state"], each["text"], each.get("accepted")) for label, each in hosts.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Failed(f"{file} holds no verdicts: {type(error).__name__}") from None
     if commit != measured.commit or not isinstance(base, str) or _SHORT.fullmatch(base) is None:
@@ -165,7 +170,7 @@ def _read(api: Api, file: Path, measured: Measured) -> tuple[str, dict[str, Judg
     return whole, found
 
 
-def _judged(state: object, text: object) -> Judged:
+def _judged(state: object, text: object, is_accepted: object) -> Judged:
     """The decision, with checked types.
 
     Raises:
@@ -176,4 +181,4 @@ def _judged(state: object, text: object) -> Judged:
     found = State(str(state))
     if found not in _STATES:
         raise ValueError(state)
-    return Judged(found, text)
+    return Judged(found, text, is_accepted is True)

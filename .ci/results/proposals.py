@@ -41,8 +41,9 @@ def propose(api: Api, folder: Path, *, commit: str, base: str) -> str:
     files = read_folder(folder / "baselines", re.compile(FILE.pattern.removeprefix("baselines/")), **_LIMITS)
     _require_nothing_else(folder)
     branch = f"{BRANCHES}{commit}"
-    link = _link(api.repository, branch, base, commit)
-    changed = _commit(api, {f"baselines/{path}": files[path] for path in files}, branch, base, commit)
+    link = link_of(api.repository, branch, base, f"Baselines of {commit[:12]}")
+    title = f"Baselines of {commit}"
+    changed = commit_files(api, {f"baselines/{path}": files[path] for path in files}, branch, base, title)
     if not changed:
         return f"{base} has these baselines already: nothing to propose"
     append_to("GITHUB_STEP_SUMMARY", f"**[Open a pull request for these baselines]({link})**\n\n{text}")
@@ -58,7 +59,7 @@ def _require_nothing_else(folder: Path) -> None:
         raise Failed(f"{folder} holds {ascii(others[0])[:200]}, which belongs to nothing that is taken")
 
 
-def _commit(api: Api, files: Mapping[str, bytes], branch: str, base: str, commit: str) -> bool:
+def commit_files(api: Api, files: Mapping[str, bytes], branch: str, base: str, title: str) -> bool:
     """Adds the files to the branch, or to a new one; whether it then differs from where it began.
 
     What somebody has added to the branch stays: a commit comes after it, and nothing is forced.
@@ -70,15 +71,15 @@ def _commit(api: Api, files: Mapping[str, bytes], branch: str, base: str, commit
     before = tree_of(api, start)
     tree = write_tree(api, files, onto=before)
     if tree != before:
-        made = write_commit(api, tree, f"Baselines of {commit}", parents=[start])
+        made = write_commit(api, tree, title, parents=[start])
         move(api, branch, made, is_new=not there)
     return bool(there) or tree != before
 
 
-def _link(repository: str, branch: str, base: str, commit: str) -> str:
+def link_of(repository: str, branch: str, base: str, title: str) -> str:
     """Address of the form for a pull request, with a title, and a text that leads to what the machines recorded."""
     home = f"{server()}/{repository}"
     run = os.environ.get("GITHUB_RUN_ID", "")
     shown = f"Old next to new: {home}/actions/runs/{run}" if run.isascii() and run.isdigit() else ""
-    query = urlencode({"quick_pull": "1", "title": f"Baselines of {commit[:12]}", "body": shown})
+    query = urlencode({"quick_pull": "1", "title": title, "body": shown})
     return f"{home}/compare/{quote(base)}...{quote(branch)}?{query}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import statuses
-from asked import Answer, Decision, Measure, Nothing, Unchanged, Wait, Wanted
+from asked import Accept, Answer, Decision, Measure, Nothing, Unchanged, Wait, Wanted
 from github_api import Api, Failed
 from pull_requests import contradiction, open_ones
 from statuses import CONTEXT, FINAL, FOR_MACHINE, State, Status
@@ -31,6 +31,11 @@ def respond(api: Api, decision: Decision, *, scenarios: str, stack: str) -> str:
             return _hold(api, wanted, _FOR_WORD)
         case Unchanged(wanted, text):
             return _hold(api, wanted, text, State.SUCCESS)
+        case Accept(wanted, run):
+            _write_outputs(
+                {"red": wanted.commit, "red-base": wanted.base, "run": run, "pull-request": str(wanted.number)}
+            )
+            return f"{wanted.commit} is judged again, as run {run} measured it"
         case Answer(number, text):
             api.ask("POST", f"issues/{number}/comments", {"body": text})
             return f"answered on pull request {number}: {text}"
@@ -93,6 +98,10 @@ def _tell(wanted: Wanted, scenarios: str, stack: str) -> None:
     }
     if any(not value.isprintable() for value in outputs.values()):
         raise Failed("what was asked for is no plain text")
+    _write_outputs(outputs)
+
+
+def _write_outputs(outputs: Mapping[str, str]) -> None:
     append_to("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
 
 

@@ -23,6 +23,7 @@ VERDICTS: Final = "verdicts.json"
 
 _LONGEST: Final = 140
 _BASE: Final = re.compile(r"; base ([0-9a-f]{40})$")
+_RUN: Final = re.compile(r"/actions/runs/([0-9]{1,20})$")
 
 
 class State(StrEnum):
@@ -45,12 +46,14 @@ class Status:
     Attributes:
         text: of its description, without the base.
         base: commit that it was measured against; empty where none is named.
+        run: number of the run of workflows that it leads to; empty where it leads to none.
         created_at: as GitHub writes times.
     """
 
     state: str
     text: str
     base: str
+    run: str
     created_at: str
 
 
@@ -90,4 +93,5 @@ def _parse(answer: Mapping[str, Any]) -> Status:
     text = str(answer.get("description") or "")
     base = _BASE.search(text)
     state, created_at = (str(answer.get(name)) for name in ("state", "created_at"))
-    return Status(state, _BASE.sub("", text), base.group(1) if base else "", created_at)
+    run = _RUN.search(str(answer.get("target_url")))
+    return Status(state, _BASE.sub("", text), base.group(1) if base else "", run.group(1) if run else "", created_at)

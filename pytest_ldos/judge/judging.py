@@ -20,7 +20,7 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.judge import summary
 from pytest_ldos.judge.baseline import store
-from pytest_ldos.judge.baseline.accepted import find_accepted
+from pytest_ldos.judge.baseline.accepted import Accepted, find_accepted
 from pytest_ldos.judge.baseline.key import Calibration, decode_calibration, encode_calibration
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Case, Policy, failures_became_more, falls_short
@@ -104,6 +104,9 @@ class Grounds:
             trials, known = with_known_runs(stores.local, base.trials, head)
             base, policy = replace(base, trials=trials), replace(policy, known=known)
         return replace(self, base=base, policy=policy)
+
+    def accepting(self, changes: Mapping[str, Accepted]) -> Grounds:
+        return replace(self, policy=replace(self.policy, accepted=changes))
 
     def shortened(self, root: Path) -> Grounds:
         def short(file: Path) -> Path:

@@ -62,7 +62,9 @@ class FakeGitHub:
 
     def add(self, body: str, login: str | None = BOT) -> int:
         number = 100 + len(self.comments)
-        self.comments.append({"id": number, "body": body, "user": None if login is None else {"login": login}})
+        made_at = f"2026-01-01T00:{number // 60:02d}:{number % 60:02d}Z"
+        user = None if login is None else {"login": login}
+        self.comments.append({"id": number, "body": body, "user": user, "created_at": made_at, "updated_at": made_at})
         return number
 
     def body_of(self, number: int) -> str:
@@ -84,10 +86,12 @@ class FakeGitHub:
         return made
 
     def add_status(
-        self, commit: str, state: str, description: str, *, login: str = BOT, at: datetime | None = None
+        self, commit: str, state: str, description: str, *, login: str = BOT, at: datetime | None = None, run: str = ""
     ) -> None:
         """Writes a status of the context ``ldos`` as somebody."""
         body = {"state": state, "context": "ldos", "description": description}
+        if run:
+            body["target_url"] = f"https://github.com/{REPOSITORY}/actions/runs/{run}"
         self._keep_status(commit, body, login, at or datetime.now(UTC))
 
     def shown(self, commit: str) -> dict[str, tuple[str, str]]:
@@ -162,7 +166,7 @@ class FakeGitHub:
         if method == "POST":
             return 201, {"id": self.add(body["body"])}
         found = next(each for each in self.comments if each["id"] == int(path.rpartition("/")[2]))
-        found["body"] = body["body"]
+        found |= {"body": body["body"], "updated_at": "2026-02-01T00:00:00Z"}
         return 200, found
 
     def headers_of(self, status: int, path: str) -> dict[str, str]:

@@ -101,6 +101,11 @@ def find_accepted(project: Path, head: TrialSet, base: TrialSet) -> dict[str, Ac
     commit = _whole(project, base.commit)
     text = ask_git(project, "show", f"{commit}:./{FILE}") if commit else ""
     changes = parse_accepted(text, f"{FILE} of {base.commit}") if text else ()
+    return select_accepted(changes, project, head, base)
+
+
+def select_accepted(changes: Iterable[Accepted], project: Path, head: TrialSet, base: TrialSet) -> dict[str, Accepted]:
+    """The largest of these changes of each metric that is between the commits of head and base."""
     return _select(changes, BaselineKey.of(head), project, base.commit, head.commit)
 
 

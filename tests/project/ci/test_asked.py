@@ -347,6 +347,37 @@ def test_branch_named_like_a_command_is_not_executed(github, opened, decide):
     assert outputs == MEASURED
 
 
+def test_word_that_accepts_a_red_commit_judges_its_run_again(github, opened, decide):
+    found = opened()
+    github.add_status(HEAD, "failure", f"regressed; base {FORKED_AT}", run="41")
+    _, outputs = decide("issue_comment", comment(found, f'/ldos accept {HEAD} T1 "wanted"'))
+    assert outputs == {"red": HEAD, "red-base": FORKED_AT, "run": "41", "pull-request": "7"}
+    assert [state for state, _ in github.shown(HEAD).values()] == ["failure"], "until it is judged"
+
+
+@pytest.mark.parametrize("state", ["success", "error", "pending", None])
+def test_word_that_accepts_a_commit_that_is_not_red(github, opened, decide, state):
+    found = opened()
+    if state:
+        github.add_status(HEAD, state, f"x; base {FORKED_AT}", run="41")
+    _, outputs = decide("issue_comment", comment(found, f'/ldos accept {HEAD} T1 "wanted"'))
+    assert outputs == {}
+    assert "is not red" in github.comments[-1]["body"]
+
+
+def test_status_of_somebody_else_is_not_accepted(github, opened, decide):
+    found = opened()
+    github.add_status(HEAD, "failure", f"regressed; base {FORKED_AT}", run="41", login=STRANGER)
+    assert decide("issue_comment", comment(found, f'/ldos accept {HEAD} T1 "wanted"'))[1] == {}
+
+
+def test_strangers_word_accepts_nothing(github, opened, decide):
+    found = opened()
+    github.add_status(HEAD, "failure", f"regressed; base {FORKED_AT}", run="41")
+    assert decide("issue_comment", comment(found, f'/ldos accept {HEAD} T1 "x"', sender=STRANGER))[1] == {}
+    assert github.comments == []
+
+
 @pytest.mark.parametrize("body", VALID, ids=range(len(VALID)))
 def test_comment_is_parsed_as_on_the_machine(module_of, body):
     commit, options = VALID[body]

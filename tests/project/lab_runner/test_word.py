@@ -25,6 +25,11 @@ def test_invalid_comments(comment):
     assert str(refused.value).isprintable()
 
 
+def test_word_that_accepts_starts_nothing():
+    with pytest.raises(Refused, match="needs a whole commit"):
+        read_word(f'/ldos accept {HEAD} T1 "wanted"')
+
+
 def test_every_other_last_character_of_a_line_is_refused():
     """A line of a comment ends with LF, or CR LF: no other character ends one or passes for a blank."""
     for number in {*range(0x3100), 0xFEFF} - {*map(ord, " \r\n0123456789abcdef")}:

@@ -47,6 +47,7 @@ class World:
             base: commit that it takes turns with; else that which the main branch is at.
             factor: of the time to plan, against the base's.
         """
+        before = len([*self.scratch.prepared.glob("[0-9]*/results")])
         for number, document in enumerate(documents or fleet()[:2], 1):
             cpu = dataclasses.replace(FINGERPRINT, cpu_model=f"CPU {number}")
             common: dict[str, Any] = {"session": f"session-{number}", "fingerprint": cpu}
@@ -63,7 +64,7 @@ class World:
                 for name, trials in (("trials.json", head), ("base/trials.json", other)):
                     spec = dataclasses.replace(trials.spec, name=scenario)
                     files[f"{folder}/{name}"] = encode_trials(dataclasses.replace(trials, spec=spec))
-            self.scratch.measures(number, files)
+            self.scratch.measures(before + number, files)
 
     def merge_group(self, commit: str, *, repository: Mapping[str, Any] = _REPOSITORY) -> Run:
         """The gate of a merge queue, for pull request 7, and its report."""
@@ -85,13 +86,17 @@ class World:
     def _gate(self, commit: str, event: Event, branch: str) -> Run:
         """A run of the gate as the commit has it, then one of the default branch's that reads what it left."""
         gate = self._run("gate.yml", commit, event)
-        self.github.artifacts = dict(self.artifacts.artifacts)
-        self.artifacts.artifacts.clear()
-        self.artifacts.blocks.clear()
+        self.keep_artifacts()
         conclusion = "success" if gate.status == 0 else "failure"
         payload = after(commit, branch, event.name, conclusion=conclusion)
         verdict = self.by_default("verdict.yml", Event("workflow_run", "refs/heads/main", payload))
         return Run(verdict.status, {**gate.results, **verdict.results}, gate.log + verdict.log)
+
+    def keep_artifacts(self) -> None:
+        """What was left until now is another run's."""
+        self.github.artifacts = dict(self.artifacts.artifacts)
+        self.artifacts.artifacts.clear()
+        self.artifacts.blocks.clear()
 
     def asks(self, event: str, payload: Mapping[str, Any]) -> Run:
         """An event of a pull request, or of a comment below one."""

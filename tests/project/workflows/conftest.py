@@ -100,12 +100,13 @@ class Machine:
             "inputs.minutes": "",
             "inputs.part": "",
             "github.event_name != 'workflow_dispatch' && inputs.stack || ''": "",
-            "inputs.pull-request": "0",
+            "inputs.pull-request": "3",
             "inputs.ref": "main",
             "inputs.result": "success",
             "inputs.run": "",
             "inputs.run || github.run_id": "1",
             "inputs.scenarios || 'baseline cpu_load msg_load cpu_limit'": "baseline cpu_load",
+            "github.event.repository.default_branch": "main",
             "vars.LDOS_MAINTAINERS": '["maintainer"]',
         }
 

@@ -56,6 +56,7 @@ WRITING = {
     (".github/workflows/request.yml", "decide"): {"pull-requests", "statuses"},
     (".github/workflows/sweep.yml", "sweep"): {"statuses"},
     (".github/workflows/verdict.yml", "begin"): {"statuses"},
+    (".github/workflows/verdict.yml", "propose"): {"contents"},
     (".github/workflows/wheels.yml", "publish"): {"id-token", "attestations"},
     (".github/workflows/wheels.yml", "tag"): {"contents"},
 }
@@ -126,6 +127,11 @@ def test_writing_job_reads_the_uniquely_named_artifact_of_its_predecessor():
             assert job["needs"] == maker
             assert "name" not in step["with"]
             made = WORKFLOWS[path]["jobs"][maker]
+            if "uses" in made:  # a called workflow hands its own job's output on
+                called = WORKFLOWS[made["uses"].removeprefix("./")]
+                value = called[True]["workflow_call"]["outputs"][output]["value"]
+                ((maker, output),) = re.findall(r"\$\{\{ jobs\.(\w+)\.outputs\.(\w+) \}\}", value)
+                made = called["jobs"][maker]
             (uploaded,) = re.findall(r"steps\.(\w+)\.outputs\.artifact-id", made["outputs"][output])
             (upload,) = (each for each in made["steps"] if each.get("id") == uploaded)
             assert upload["uses"].startswith("actions/upload-artifact@"), (path, name)
@@ -190,7 +196,7 @@ def test_call_passes_only_needed_permissions():
 
 
 def test_jobs_that_read_results_have_no_token():
-    """But to read the branch of the history, before anything else is read."""
+    """But to read the branch of the history, and what was accepted, before anything else is read."""
     with_token = {
         (where.split(",")[0], step["run"].split()[3])
         for where, step in steps()
@@ -205,9 +211,13 @@ def test_jobs_that_read_results_have_no_token():
         (".github/workflows/pages.yml", "fetch-history"),
         (".github/workflows/report.yml", "comment"),
         (".github/workflows/report.yml", "conclude"),
+        (".github/workflows/report.yml", "fetch-commits"),
+        (".github/workflows/report.yml", "keep-accepted"),
+        (".github/workflows/report.yml", "read-accepted"),
         (".github/workflows/request.yml", "decide"),
         (".github/workflows/sweep.yml", "sweep"),
         (".github/workflows/verdict.yml", "begin"),
+        (".github/workflows/verdict.yml", "propose-accepted"),
         (".github/workflows/wheels.yml", "move-tag"),
     }
 
@@ -270,7 +280,7 @@ def test_a_verdict_follows_the_gate_of_the_queue_and_of_the_default_branch_alone
     assert jobs["begin"]["if"] == f"${{{{ github.event.action == 'requested' && {OURS_ALONE} }}}}"
     assert jobs["classes"]["if"] == f"${{{{ github.event.action == 'completed' && {OURS_ALONE} }}}}"
     for name in jobs.keys() - {"begin", "classes"}:
-        assert jobs[name]["needs"] == "classes", "it is skipped where that is"
+        assert jobs[name]["needs"] in ("classes", "report"), "it is skipped where that is"
         condition = jobs[name]["if"]
         assert "always()" not in condition
         assert "!cancelled()" not in condition or "needs.classes.result != 'skipped'" in condition
@@ -332,6 +342,7 @@ def test_machine_labels_are_validated_before_use():
         known = {
             "classes.yml": {"LDOS_HOST_CLASSES"},
             "pages.yml": {"LDOS_PAGES"},
+            "report.yml": {"LDOS_MAINTAINERS"},
             "request.yml": {"LDOS_MAINTAINERS"} if file.is_relative_to(ROOT / ".github") else set(),
         }
         assert {*re.findall(r"vars\.(\w+)", file.read_text("utf-8"))} == known.get(file.name, set()), file

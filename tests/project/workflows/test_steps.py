@@ -24,6 +24,7 @@ from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.show.report import json_text
 from tests.builders.asking import by_hand
 from tests.builders.ci_rooms import leave_own
+from tests.builders.git import git
 from tests.builders.report_snapshots import FOLDER, hostile
 from tests.builders.trials import noisy_set
 from tests.builders.workflow_steps import steps_of, steps_of_action
@@ -56,6 +57,7 @@ def leave_trials_of_two(machine: Machine) -> None:
     """Trials and a result of a machine, and the project."""
     leave_result(machine)
     leave(machine, "project/pyproject.toml", "")
+    leave(machine, "accepted.json", '{"words": [], "changes": []}')
     base = machine.base
     for name, commit in (("", machine.commit), ("base/", base)):
         trials = noisy_set(1, n=20, commit=commit[:12], session="s")
@@ -67,6 +69,21 @@ def leave_verdicts(machine: Machine) -> None:
     leave(
         machine, "received/verdicts.json", json.dumps({"commit": machine.commit, "base": machine.base, "hosts": hosts})
     )
+
+
+def leave_accepted(machine: Machine) -> None:
+    """What judge.py finds of a word on a commit, and the word."""
+    texts = dict.fromkeys(("scenario", "stack", "reason", "at", "base", "difference"), "x")
+    change = {**texts, "size": 0.5, "metric": "T1", "by": "maintainer", "commit": machine.commit[:12]}
+    leave(machine, "received/accepted.json", json.dumps({"changes": [change], "applied": [change]}))
+    machine.github.git.start("main", {})
+    machine.github.add(f'/ldos accept {machine.commit} T1 "x"', "maintainer")
+
+
+def leave_project(machine: Machine) -> None:
+    (machine.checkout / "project").mkdir()
+    git(machine.checkout / "project", "init", "-q")
+    git(machine.checkout / "project", "remote", "add", "origin", str(machine.checkout / "nowhere"))
 
 
 def leave_event(machine: Machine) -> None:
@@ -143,6 +160,9 @@ BEFORE: dict[str, Callable[[Machine], None]] = {
     "Write the statuses": leave_verdicts,
     "Sweep": leave_old_status,
     "Comment on the pull request": leave_comment,
+    "Fetch both commits": leave_project,
+    "Keep what was accepted": leave_accepted,
+    "Propose": leave_accepted,
     "Check, and hold against the old ones": leave_baselines,
     "Make a branch, and say how its pull request is opened": leave_proposal,
     "Check and merge": leave_trials,
@@ -165,6 +185,10 @@ AFTER: dict[str, Callable[[Machine], object]] = {
     "Look": lambda machine: (machine.programs / "output").read_text("utf-8") == "measured=false\n",
     "Say so": lambda machine: machine.github.shown(machine.commit)["ldos"][0] == "pending",
     "Comment on the pull request": lambda machine: len(machine.github.comments) == 1,
+    "Fetch both commits": lambda _: True,  # where nothing can be fetched, nothing is accepted
+    "Read what was accepted": lambda machine: (machine.checkout / "accepted.json").is_file(),
+    "Keep what was accepted": lambda machine: len(machine.github.comments) == 2,
+    "Propose": lambda machine: f"accepted/{machine.commit}" in machine.github.git.branches,
     "Check, and hold against the old ones": lambda machine: (machine.checkout / "proposal/pull_request.md").is_file(),
     "Make a branch, and say how its pull request is opened": lambda machine: (
         f"baselines/{machine.commit}" in machine.github.git.branches
