@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import accepted
 import comments
 import history
+import notify
 import proposals
 import statuses
 import tags
@@ -164,6 +165,16 @@ def _move_tag(arguments: argparse.Namespace) -> str:
     return tags.move(_api(arguments), arguments.release, arguments.commit)
 
 
+def _notify(arguments: argparse.Namespace) -> str:
+    return notify.notify(_api(arguments), arguments.branch)
+
+
+def _find_base(arguments: argparse.Namespace) -> str:
+    found = notify.find_base(_api(arguments), arguments.commit)
+    append_to("GITHUB_OUTPUT", f"base={found}\n")
+    return found or "no issue about a regression is open: it is compared with the commit before"
+
+
 _DO: Final = {
     "host-classes": _host_classes,
     "comment": _comment,
@@ -181,6 +192,8 @@ _DO: Final = {
     "propose-accepted": _propose_accepted,
     "sweep": _sweep,
     "move-tag": _move_tag,
+    "notify": _notify,
+    "find-base": _find_base,
 }
 
 

@@ -86,6 +86,11 @@ def _add_statuses(commands: Any, common: argparse.ArgumentParser) -> None:
     tag.add_argument("release", help="the release's own tag, v1.2.3")
     tag.add_argument("--commit", required=True, type=parse_commit, help="of the release")
 
+    notify_ = commands.add_parser("notify", parents=[common], help="opens or closes the issue about a regression")
+    notify_.add_argument("--branch", required=True, type=_OfForm(BRANCH), help="whose newest verdict counts")
+    base = commands.add_parser("find-base", parents=[common], help="finds the last good commit while the issue is open")
+    base.add_argument("--commit", required=True, type=parse_commit, help="that is measured")
+
 
 class _OfForm:
     """Texts of a form, and no others."""

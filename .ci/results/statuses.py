@@ -46,15 +46,21 @@ class Status:
     Attributes:
         text: of its description, without the base.
         base: commit that it was measured against; empty where none is named.
-        run: number of the run of workflows that it leads to; empty where it leads to none.
         created_at: as GitHub writes times.
+        url: page that it leads to, as it stands there.
     """
 
     state: str
     text: str
     base: str
-    run: str
     created_at: str
+    url: str = ""
+
+    @property
+    def run(self) -> str:
+        """The number of the run of workflows that it leads to; empty where it leads to none."""
+        found = _RUN.search(self.url)
+        return found.group(1) if found else ""
 
 
 def context_of(label: str) -> str:
@@ -92,6 +98,5 @@ def read_all(api: Api, commit: str) -> dict[str, Status]:
 def _parse(answer: Mapping[str, Any]) -> Status:
     text = str(answer.get("description") or "")
     base = _BASE.search(text)
-    state, created_at = (str(answer.get(name)) for name in ("state", "created_at"))
-    run = _RUN.search(str(answer.get("target_url")))
-    return Status(state, _BASE.sub("", text), base.group(1) if base else "", run.group(1) if run else "", created_at)
+    state, created_at, url = (str(answer.get(name) or "") for name in ("state", "created_at", "target_url"))
+    return Status(state, _BASE.sub("", text), base.group(1) if base else "", created_at, url)

@@ -45,7 +45,7 @@ _DEFAULTS: Final = {
 _DECIDED: Final = "${{ needs.decide.outputs.commit }}"
 _DECIDES: Final = "python3 -I .ci/results decide "
 _CALLED: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/request\.yml@[0-9a-f]{40}")
-_HOSTED_CALL: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/(?:verdict|sweep)\.yml@[0-9a-f]{40}")
+_HOSTED_CALL: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/(?:verdict|sweep|regression)\.yml@[0-9a-f]{40}")
 """Workflows to copy, without jobs of the lab."""
 
 _LOCAL: Final = re.compile(r"[.$]/(\.github/workflows/[^@]+)")

@@ -1,4 +1,4 @@
-"""GitHub's API on the loopback device: pull requests, comments, statuses, artifacts, what Git keeps, and starts of workflows."""
+"""GitHub's API on the loopback device: pull requests, issues, comments, statuses, artifacts, what Git keeps, starts of workflows."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _ZIP: Final = re.compile(r"/actions/artifacts/([0-9]+)/zip$")
 _PULLS_OF: Final = re.compile(r"commits/([0-9a-f]{40})/pulls")
 _STATUSES_OF: Final = re.compile(r"commits/([0-9a-f]{40})/statuses")
 _COMPARED: Final = re.compile(r"compare/([0-9a-f]{40})\.\.\.([0-9a-f]{40})")
+_ISSUE: Final = re.compile(r"issues/([0-9]+)")
+_FIRST_ISSUE: Final = 1000
 
 
 @dataclass
@@ -31,11 +33,13 @@ class FakeGitHub:
     """State, requests and failures of the fake server.
 
     Attributes:
-        comments: of the one pull request, in the order in which they were made.
+        comments: of the one pull request and of issues, in the order in which they were made.
+        issues: in the order in which they were made; GitHub lists pull requests among them.
         pulls: pull requests; those without a commit have every one.
         git: branches and what they are at.
         statuses: of each commit, the oldest first.
         merge_bases: of pairs of commits; of others, the first of the pair.
+        parents: of commits that are listed and compared, each with its parents; the newest first.
         trees: of commits that `git` does not hold.
         revisions: commits by name or first digits.
         artifacts: of other runs, by their names.
@@ -47,10 +51,12 @@ class FakeGitHub:
     """
 
     comments: list[dict[str, Any]] = field(default_factory=list)
+    issues: list[dict[str, Any]] = field(default_factory=list)
     pulls: list[dict[str, Any]] = field(default_factory=list)
     git: GitData = field(default_factory=GitData)
     statuses: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     merge_bases: dict[tuple[str, str], str] = field(default_factory=dict)
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
     trees: dict[str, str] = field(default_factory=dict)
     revisions: dict[str, str] = field(default_factory=dict)
     artifacts: dict[str, bytes] = field(default_factory=dict)
@@ -85,6 +91,16 @@ class FakeGitHub:
         self.pulls = [each for each in self.pulls if each.get("number") != number] + [made]
         return made
 
+    def add_issue(self, body: str, login: str = BOT, **more: Any) -> dict[str, Any]:
+        """Opens an issue as somebody."""
+        made = {"title": "", "state": "open", "closed_at": None, "updated_at": _now(), "body": body, **more}
+        self.issues.append({"number": _FIRST_ISSUE + len(self.issues), "user": {"login": login}, **made})
+        return self.issues[-1]
+
+    def close_issue(self, issue: dict[str, Any], at: datetime | None = None) -> None:
+        """Closes an issue, as its page does."""
+        issue.update(state="closed", closed_at=_now(at), updated_at=_now(at))
+
     def add_status(
         self, commit: str, state: str, description: str, *, login: str = BOT, at: datetime | None = None, run: str = ""
     ) -> None:
@@ -111,6 +127,8 @@ class FakeGitHub:
             return 302, None
         if "comments" in place:
             return self._answer_about_comments(method, path, query, body)
+        if place.partition("/")[0] == "issues":
+            return self._answer_about_issues(method, place, query, body)
         if method == "POST" and place.startswith("statuses/"):
             self._keep_status(place.removeprefix("statuses/"), body, BOT, datetime.now(UTC))
             return 201, {}
@@ -127,21 +145,59 @@ class FakeGitHub:
         if found := _STATUSES_OF.fullmatch(place):
             return 200, _page(self.statuses.get(found.group(1), [])[::-1], query)
         if found := _COMPARED.fullmatch(place):
-            pair = (found.group(1), found.group(2))
-            return 200, {"merge_base_commit": {"sha": self.merge_bases.get(pair, pair[0])}}
+            return self._compare(found.group(1), found.group(2))
         if place == "pulls":
             return 200, _page([each for each in self.pulls if each["state"] == "open"], query)
         if place.startswith("pulls/"):
             known = [each for each in self.pulls if str(each.get("number")) == place.removeprefix("pulls/")]
             return (200, known[0]) if known else (404, {"message": "Not Found"})
+        if place == "commits" and self.parents:
+            listed = [{"sha": each, "parents": [{"sha": p} for p in self.parents[each]]} for each in self.parents]
+            return 200, _page(listed, query)
         if place == "commits":
             return 200, [{"sha": each} for each in [*self.git.branches.values()][:1]]
         name = place.removeprefix("commits/")
         commit = self.revisions.get(name) or self.git.branches.get(name) or (name if len(name) == 40 else "")
         return (200, {"sha": commit}) if commit else (404, {"message": "Not Found"})
 
+    def _compare(self, base: str, head: str) -> tuple[int, Any]:
+        if not self.parents:
+            return 200, {"merge_base_commit": {"sha": self.merge_bases.get((base, head), base)}}
+        if base not in self.parents:
+            return 404, {"message": "Not Found"}
+        new, old = (self._past(head) - self._past(base), self._past(base) - self._past(head))
+        status = ("diverged" if old else "ahead") if new else ("behind" if old else "identical")
+        return 200, {"status": status, "ahead_by": len(new), "behind_by": len(old)}
+
+    def _past(self, commit: str) -> set[str]:
+        """The commit and all before it."""
+        found, wanted = set[str](), [commit]
+        while wanted:
+            if (each := wanted.pop()) not in found:
+                found.add(each)
+                wanted += self.parents.get(each, ())
+        return found
+
+    def _answer_about_issues(
+        self, method: str, place: str, query: Mapping[str, list[str]], body: Any
+    ) -> tuple[int, Any]:
+        if method == "GET":
+            state, since = query.get("state", ["open"])[0], query.get("since", [""])[0]
+            shown = [each for each in self.issues if each["state"] == state and each["updated_at"] >= since]
+            return 200, _page(shown[::-1], query)
+        if method == "POST":
+            return 201, self.add_issue(body["body"], title=body["title"])
+        found = _ISSUE.fullmatch(place)
+        issue = next((each for each in self.issues if found and each["number"] == int(found.group(1))), None)
+        if issue is None:
+            return 404, {"message": "Not Found"}
+        issue.update(body, updated_at=_now())
+        if issue["state"] == "closed":
+            self.close_issue(issue)
+        return 200, issue
+
     def _keep_status(self, commit: str, body: Mapping[str, Any], login: str, at: datetime) -> None:
-        status = {**body, "creator": {"login": login}, "created_at": at.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        status = {**body, "creator": {"login": login}, "created_at": _now(at)}
         self.statuses.setdefault(commit, []).append(status)
 
     def _artifacts(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -186,6 +242,11 @@ class FakeGitHub:
             if found not in (None, 0):
                 return found
         return None
+
+
+def _now(at: datetime | None = None) -> str:
+    """A time, or the present one, as GitHub writes it."""
+    return (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _is_of_fork(pull_request: Mapping[str, Any]) -> bool:

@@ -93,6 +93,7 @@ class Machine:
             "steps.page.outputs.artifact-url": f"{RUN}/artifacts/2",
             "steps.traces.outputs.artifact-url": f"{RUN}/artifacts/3",
             "vars.LDOS_HOST_CLASSES": "",
+            "github.event.repository.default_branch": "main",
             "github.event.workflow_run.head_branch": "main",
             "github.event.workflow_run.head_sha": self.commit,
             "github.event.workflow_run.id": "2",

@@ -52,6 +52,7 @@ WRITING = {
     (".github/workflows/history.yml", "keep"): {"contents"},
     (".github/workflows/nightly.yml", "lab"): {"actions"},
     (".github/workflows/pages.yml", "deploy"): {"pages", "id-token"},
+    (".github/workflows/regression.yml", "notify"): {"issues"},
     (".github/workflows/report.yml", "post"): {"pull-requests", "statuses"},
     (".github/workflows/request.yml", "decide"): {"pull-requests", "statuses"},
     (".github/workflows/sweep.yml", "sweep"): {"statuses"},
@@ -204,11 +205,13 @@ def test_jobs_that_read_results_have_no_token():
     }
     assert with_token == {
         (".github/workflows/baseline.yml", "propose"),
+        (".github/workflows/gate.yml", "find-base"),
         (".github/workflows/gate.yml", "reuse"),
         (".github/workflows/history.yml", "fetch-history"),
         (".github/workflows/history.yml", "keep-history"),
         (".github/workflows/nightly.yml", "start"),
         (".github/workflows/pages.yml", "fetch-history"),
+        (".github/workflows/regression.yml", "notify"),
         (".github/workflows/report.yml", "comment"),
         (".github/workflows/report.yml", "conclude"),
         (".github/workflows/report.yml", "fetch-commits"),
@@ -240,7 +243,7 @@ def test_measuring_and_writing_jobs_are_queued_and_none_is_cancelled():
         assert ("queue" in group) != group["cancel-in-progress"], where
         assert group.get("queue", "max") == "max", where
     kept = {where.split(",")[0] for where, group in groups() if "queue" in group}
-    names = ("baseline", "explore", "gate", "history", "measure", "request", "verdict")
+    names = ("baseline", "explore", "gate", "history", "measure", "regression", "request", "verdict")
     assert kept == {f".github/workflows/{name}.yml" for name in names}
 
 
@@ -265,6 +268,18 @@ def test_a_machine_of_the_lab_has_one_job():
         job = WORKFLOWS[f".github/workflows/{path}.yml"]["jobs"][name]
         assert job["runs-on"] == ["self-hosted", f"${{{{ {label} }}}}"]
         assert job["concurrency"]["group"] == f"lab-${{{{ {label} }}}}"
+
+
+def test_regression_issue_is_off_by_default():
+    """Its job is skipped, and the gate's base is the commit before."""
+    job = WORKFLOWS[".github/workflows/regression.yml"]["jobs"]["notify"]
+    assert job["if"] == "${{ vars.LDOS_REGRESSION_ISSUE == 'true' }}"
+    assert job["permissions"] == {"contents": "read", "issues": "write", "statuses": "read"}
+    gate = WORKFLOWS[".github/workflows/gate.yml"]["jobs"]
+    (step,) = (each for each in gate["reuse"]["steps"] if each.get("id") == "base")
+    assert step["if"] == "${{ vars.LDOS_REGRESSION_ISSUE == 'true' && github.event_name == 'push' }}"
+    base = "${{ needs.reuse.outputs.base || github.event.merge_group.base_sha || github.event.before }}"
+    assert gate["measure"]["with"]["base"] == base
 
 
 OURS_ALONE = (
@@ -341,11 +356,14 @@ def test_machine_labels_are_validated_before_use():
     for file in FILES:
         known = {
             "classes.yml": {"LDOS_HOST_CLASSES"},
+            "gate.yml": {"LDOS_REGRESSION_ISSUE"},
             "pages.yml": {"LDOS_PAGES"},
+            "regression.yml": {"LDOS_REGRESSION_ISSUE"},
             "report.yml": {"LDOS_MAINTAINERS"},
-            "request.yml": {"LDOS_MAINTAINERS"} if file.is_relative_to(ROOT / ".github") else set(),
+            "request.yml": {"LDOS_MAINTAINERS"},
         }
-        assert {*re.findall(r"vars\.(\w+)", file.read_text("utf-8"))} == known.get(file.name, set()), file
+        own = known.get(file.name, set()) if file.is_relative_to(ROOT / ".github") else set()
+        assert {*re.findall(r"vars\.(\w+)", file.read_text("utf-8"))} == own, file
     for where, job in jobs():
         matrix = job.get("strategy", {}).get("matrix", {})
         if "host-class" in matrix:

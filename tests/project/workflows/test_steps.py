@@ -96,6 +96,16 @@ def leave_old_status(machine: Machine) -> None:
     machine.github.add_status(machine.commit, "pending", "waits", at=datetime(2026, 1, 1, tzinfo=UTC))
 
 
+def leave_regression(machine: Machine) -> None:
+    machine.github.parents = {machine.commit: (machine.base,), machine.base: ()}
+    machine.github.add_status(machine.commit, "failure", f"regressed: baseline; base {machine.base}")
+
+
+def leave_issue(machine: Machine) -> None:
+    machine.github.parents = {machine.commit: (machine.base,), machine.base: ()}
+    machine.github.add_issue(f"<!-- pytest-ldos regression -->\n<!-- range {machine.base}..{machine.commit} -->\n")
+
+
 def leave_comment(machine: Machine) -> None:
     leave(machine, "received/comment.md", (FOLDER / "hostile.comment.md").read_text("utf-8"))
     machine.github.open(3, machine.commit, machine.commit)
@@ -159,6 +169,8 @@ BEFORE: dict[str, Callable[[Machine], None]] = {
     "Decide again": leave_trials_of_two,
     "Write the statuses": leave_verdicts,
     "Sweep": leave_old_status,
+    "Notify": leave_regression,
+    "Find the last good commit": leave_issue,
     "Comment on the pull request": leave_comment,
     "Fetch both commits": leave_project,
     "Keep what was accepted": leave_accepted,
@@ -182,6 +194,10 @@ AFTER: dict[str, Callable[[Machine], object]] = {
     "Decide again": lambda machine: (machine.checkout / "made/verdicts.json").is_file(),
     "Write the statuses": lambda machine: machine.github.shown(machine.commit)["ldos"][0] == "success",
     "Sweep": lambda machine: machine.github.shown(machine.commit)["ldos"][0] == "error",
+    "Notify": lambda machine: len(machine.github.issues) == 1,
+    "Find the last good commit": lambda machine: (
+        (machine.programs / "output").read_text("utf-8") == f"base={machine.base}\n"
+    ),
     "Look": lambda machine: (machine.programs / "output").read_text("utf-8") == "measured=false\n",
     "Say so": lambda machine: machine.github.shown(machine.commit)["ldos"][0] == "pending",
     "Comment on the pull request": lambda machine: len(machine.github.comments) == 1,

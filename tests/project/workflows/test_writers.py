@@ -40,7 +40,7 @@ def test_own_writing_jobs_run_no_measured_code():
     assert find_tool_faults(read_workflows(ROOT)) == []
 
 
-@pytest.mark.parametrize("path", ["baseline", "history", "nightly", "request", "sweep", "verdict"])
+@pytest.mark.parametrize("path", ["baseline", "history", "nightly", "regression", "request", "sweep", "verdict"])
 def test_unsafe_edit_is_detected(path):
     """In each workflow with a job that writes, the line that says where its tools come from."""
     workflows = read_workflows(ROOT)
