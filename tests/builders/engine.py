@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -128,6 +128,7 @@ class Engine:
         api: address of GitHub's API.
         artifacts: address of its service for artifacts.
         tools: a checkout of ours, for projects that name it as `OURS`; none for ours itself.
+        variables: of the repository, in addition to those that are always set.
     """
 
     home: Path
@@ -136,6 +137,7 @@ class Engine:
     api: str
     artifacts: str
     tools: tuple[Path, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, workflow: str, checkout: Path, event: Event, *, labels: Sequence[str], job: str = "") -> Run:
         """Runs a workflow of a checkout, or one job of it, for an event at its commit."""
@@ -148,7 +150,7 @@ class Engine:
             *_options("--local-repository", {f"{a.name}@{a.commit}": self._installed(a) for a in pinned_actions()}),
             *_options("--local-repository", {f"{OURS}@{head_of(each)}": each for each in self.tools}),
             *_options("--env", {**self._servers(), "GITHUB_REF": event.ref, "GITHUB_RUN_ID": "1"}),
-            *_options("--var", {**_VARIABLES, "LDOS_HOST_CLASSES": json.dumps(labels)}),
+            *_options("--var", {**_VARIABLES, **self.variables, "LDOS_HOST_CLASSES": json.dumps(labels)}),
             *_options("--secret", {"GITHUB_TOKEN": TOKEN}),
             *(("--job", job) if job else ()),
         ]

@@ -26,6 +26,7 @@ cp {programs}/measured-ldos .venv/bin/ldos
 _PYTHON: Final = """#!/bin/sh
 case "$*" in
   "-m pytest "*)
+    printf '%s\n' "$*" >>{programs}/measurements
     number=1
     until mkdir {prepared}/taken-$number 2>/dev/null; do number=$((number + 1)); done
     cp -R {prepared}/$number/. .
@@ -69,6 +70,18 @@ class Scratch:
     def head(self, branch: str) -> str:
         """Commit that a branch of the origin is at."""
         return git(self.origin, "rev-parse", f"refs/heads/{branch}").strip()
+
+    @property
+    def measurements(self) -> str:
+        """Options of pytest of each measurement, one a line."""
+        file = self.programs / "measurements"
+        return file.read_text("utf-8") if file.exists() else ""
+
+    def forget(self) -> None:
+        """Removes what was prepared for earlier measurements, and their options."""
+        shutil.rmtree(self.prepared)
+        self.prepared.mkdir()
+        (self.programs / "measurements").unlink(missing_ok=True)
 
     def measures(self, number: int, files: Mapping[str, str]) -> None:
         """Prepares what a machine leaves: the first that measures, or the second."""

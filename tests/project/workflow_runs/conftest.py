@@ -43,11 +43,13 @@ class World:
     def measures(self, commit: str, *documents: Document, base: str = "", factor: float = 1.0) -> None:
         """Lets two machines of two classes measure it; the first that does leaves the first of two reports.
 
+        What was prepared for another measurement is gone.
+
         Args:
             base: commit that it takes turns with; else that which the main branch is at.
             factor: of the time to plan, against the base's.
         """
-        before = len([*self.scratch.prepared.glob("[0-9]*/results")])
+        self.scratch.forget()
         for number, document in enumerate(documents or fleet()[:2], 1):
             cpu = dataclasses.replace(FINGERPRINT, cpu_model=f"CPU {number}")
             common: dict[str, Any] = {"session": f"session-{number}", "fingerprint": cpu}
@@ -64,7 +66,7 @@ class World:
                 for name, trials in (("trials.json", head), ("base/trials.json", other)):
                     spec = dataclasses.replace(trials.spec, name=scenario)
                     files[f"{folder}/{name}"] = encode_trials(dataclasses.replace(trials, spec=spec))
-            self.scratch.measures(before + number, files)
+            self.scratch.measures(number, files)
 
     def merge_group(self, commit: str, *, repository: Mapping[str, Any] = _REPOSITORY) -> Run:
         """The gate of a merge queue, for pull request 7, and its report."""
@@ -121,6 +123,11 @@ class World:
         """Workflows that start after a verdict, except GitHub's own publishing action."""
         payload = after(commit, "main", "workflow_run")
         return self._run("pages.yml", commit, Event("workflow_run", "refs/heads/main", payload), job="make")
+
+    def notify(self) -> Run:
+        """The workflow that keeps the issue about a regression, after a verdict or a night."""
+        payload = after(self.scratch.head("main"), "main", "workflow_run")
+        return self.by_default("regression.yml", Event("workflow_run", "refs/heads/main", payload))
 
     def _run(self, workflow: str, commit: str, event: Event, *, job: str = "") -> Run:
         git(self.scratch.work, "checkout", "--quiet", "--detach", commit)

@@ -310,6 +310,7 @@ FOREIGN = (  # from events, inputs and variables
     *("inputs.commit", "inputs.base", "inputs.scenarios", "inputs.trials", "inputs.host-class", "inputs.sha"),
     *("inputs.stack", "inputs.minutes", "inputs.max-trials", "inputs.ref", "inputs.pull-request", "inputs.result"),
     *("inputs.run", "github.event.workflow_run.head_branch", "vars.LDOS_MAINTAINERS"),
+    "github.event.repository.default_branch",
     *("matrix.host-class", "matrix.what", "matrix.target"),
 )
 READ_BY_A_SHELL = [
