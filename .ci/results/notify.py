@@ -269,9 +269,12 @@ def _describe_commands(api: Api, known: Range, newest: Verdict) -> Iterator[str]
         yield "The run names the scenario, and what it was compared with."
         return
     lines = [f"git checkout {newest.commit}", f'pytest -m "{" or ".join(names)}" --ldos-base {base}']
-    if known.good and _distance(api, known.good, known.first) != 1:
+    is_search = known.good and _distance(api, known.good, known.first) != 1
+    if is_search:
         lines += [f"ldos bisect {known.good} {known.first} --scenario {each}" for each in names]
     yield "\n".join(["To reproduce it:", "", "```console", *(f"$ {line}" for line in lines), "```"])
+    if is_search:
+        yield "The search is for T1; if another metric became worse, add `--metric` with its name in the report."
 
 
 def _scenarios(text: str) -> list[str]:

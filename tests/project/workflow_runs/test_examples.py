@@ -52,3 +52,14 @@ def test_own_runner(project):
     run = project.by_default("own_runner.yml", event)
     assert run.results == {"measure": ["success"]}, run.log
     assert {"result-ldos-lab", "trials-ldos-lab"} <= project.artifacts.artifacts.keys()
+
+
+def test_issue_about_a_regression(project):
+    engine = dataclasses.replace(project.engine, variables={"LDOS_REGRESSION_ISSUE": "true"})
+    good = project.scratch.head("main")
+    bad = project.scratch.commit("main", {"arm.py": "slow"})
+    project.github.parents = {bad: (good,), good: ()}
+    project.github.add_status(bad, "failure", f"regressed: baseline; base {good}")
+    run = dataclasses.replace(project, engine=engine).notify()
+    (issue,) = project.github.issues
+    assert f"<!-- range {good}..{bad} -->" in issue["body"], run.log
