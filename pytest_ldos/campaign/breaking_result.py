@@ -334,10 +334,7 @@ def _notes(plan: BreakingPlan, bisection: Bisection) -> list[str]:
 
 
 def _cause(
-    plan: BreakingPlan,
-    bisection: Bisection,
-    sets: Mapping[float, TrialSet],
-    ended_early: Mapping[float, Sequence[str]],
+    plan: BreakingPlan, bisection: Bisection, sets: Mapping[float, TrialSet], ended_early: Mapping[float, Sequence[str]]
 ) -> Cause | None:
     """Explains the calmest level that breaks; if none does, the harshest that was measured."""
     calm = sets.get(plan.search.scale.calm)

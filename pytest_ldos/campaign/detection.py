@@ -319,12 +319,7 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             raises_failures=True,
         ),
         PlantableFault(
-            name="cpu_steal",
-            title="CPU steal",
-            unit="%",
-            sizes=(0.2, 0.5, 0.8),
-            largest=0.9,
-            plant=_set("cpu_steal"),
+            name="cpu_steal", title="CPU steal", unit="%", sizes=(0.2, 0.5, 0.8), largest=0.9, plant=_set("cpu_steal")
         ),
     )
 }

@@ -66,12 +66,7 @@ class SelfTestResult:
 
 
 def plan_self_test(
-    spec: ScenarioSpec,
-    kind: StackKind,
-    *,
-    faults: Sequence[str] = (),
-    sizes: Sequence[float] = (),
-    quick: bool = False,
+    spec: ScenarioSpec, kind: StackKind, *, faults: Sequence[str] = (), sizes: Sequence[float] = (), quick: bool = False
 ) -> SelfTestPlan:
     """Chooses faults and sizes; by default all that the stack supports. Size 0 is always measured.
 

@@ -65,11 +65,7 @@ def find_runs(heads: Sequence[Path], bases: Sequence[Path], *, together: bool) -
 
 
 def see_runs(
-    heads: Sequence[Path],
-    bases: Sequence[Path],
-    read: Callable[[Path], tuple[Analysis, list[str]]],
-    *,
-    drawn: bool,
+    heads: Sequence[Path], bases: Sequence[Path], read: Callable[[Path], tuple[Analysis, list[str]]], *, drawn: bool
 ) -> tuple[list[SeenRun], list[SeenRun], list[str]]:
     """Reads one trace after the other, without keeping them; returns head's and base's facts, and notes on clocks.
 

@@ -50,12 +50,7 @@ LARGEST_EFFECT: Final = 5.0
 
 OWN_NAME: Final = "name"
 
-_GATE: Final = {
-    "alpha": float,
-    "floors": Mapping[str, float],
-    "relevant_effect": float,
-    "required": tuple[str, ...],
-}
+_GATE: Final = {"alpha": float, "floors": Mapping[str, float], "relevant_effect": float, "required": tuple[str, ...]}
 GATE_KEYS: Final = frozenset(_GATE)
 
 

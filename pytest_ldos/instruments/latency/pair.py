@@ -176,11 +176,7 @@ def rclcpp_commands(case: LatencyCase, site: Site, *, domain: int, folder: Path)
     }
     ping, pong = _sides(case, spec, lambda role: [program, "--ros-args", *_parameters(role=role, **shared)])
     return PairCommands(
-        ping=ping,
-        pong=pong,
-        environment=_environment(case, domain, folder),
-        samples=samples,
-        spec=spec,
+        ping=ping, pong=pong, environment=_environment(case, domain, folder), samples=samples, spec=spec
     )
 
 

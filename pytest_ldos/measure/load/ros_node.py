@@ -31,14 +31,7 @@ from std_msgs.msg import String
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
-from pytest_ldos.measure.load.flood_node import (
-    DEPTH,
-    POLL_NS,
-    SENDING,
-    Flood,
-    FloodCounter,
-    set_throttle,
-)
+from pytest_ldos.measure.load.flood_node import DEPTH, POLL_NS, SENDING, Flood, FloodCounter, set_throttle
 from pytest_ldos.measure.load.flood_reports import read_stamp, stamp_place
 from pytest_ldos.measure.load.guard_node import DEPTH as GUARD_DEPTH
 from pytest_ldos.measure.load.guard_node import Guard
