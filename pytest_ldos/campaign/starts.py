@@ -38,6 +38,7 @@ from pytest_ldos.measure.trial.artifacts import (
 )
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import describe_stack, stack_available
+from pytest_ldos.robot.stack.cpus import find_placement
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 
@@ -153,14 +154,14 @@ def machine_here(stack: StackSpec) -> dict[str, str]:
     if not stack_available(stack).ok:
         return {}
     info = describe_stack(stack)
-    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
+    host = take_fingerprint(rmw=info.rmw, versions=info.versions, stack_cpus=find_placement(stack).describe())
     return {"host class": host.host_class, **{f"package {name}": each for name, each in sorted(host.versions.items())}}
 
 
 def key_of(spec: ScenarioSpec) -> BaselineKey:
     """The key of the baseline for trials made here."""
     info = describe_stack(spec.stack)
-    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
+    host = take_fingerprint(rmw=info.rmw, versions=info.versions, stack_cpus=find_placement(spec.stack).describe())
     return BaselineKey(info.name, host.host_class, spec.name)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.ros2 import TRACEPOINTS_OFF
 from pytest_ldos.doctor import check_leftovers, check_ros
@@ -25,6 +25,7 @@ from pytest_ldos.host.counters import has_capability
 from pytest_ldos.host.interference import describe_interference, describe_others
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.record.lttng import daemon_home
+from pytest_ldos.robot.stack.cpus import find_placement
 from pytest_ldos.robot.stack.embedded.backend import embedded_available
 
 _STEADY: Final = "performance"
@@ -77,9 +78,19 @@ def check_others(machine: Machine) -> Finding:
 
 
 def check_isolated_cpus(machine: Machine) -> Finding:
-    isolated = cpu.read_isolated_cpus(machine.root)
-    text = f"{isolated}: nothing runs there unless it is pinned" if isolated else "none: the scheduler uses all CPUs"
-    return ok("isolated CPUs", text)
+    title, isolated = "isolated CPUs", cpu.read_isolated_cpus(machine.root)
+    try:
+        cpus = find_placement(machine.stack, machine.root).describe()
+    except ConfigurationError as refused:
+        return error(title, refused.message, refused.remedy)
+    if cpus:
+        return ok(title, f"{isolated or 'none'}; the stack runs on CPUs {cpus}")
+    if not isolated:
+        return ok(title, "none: the scheduler uses all CPUs")
+    first, *more = sorted(cpu.parse_cpus(isolated))
+    setting = f"{{ move_group = {first}, rest = {more[0]} }}" if more else '"isolated"'
+    remedy = f"put the stack there: cpus = {setting} in [tool.ldos.stack]"
+    return ok(title, f"{isolated}: nothing runs there unless it is pinned", remedy)
 
 
 PRIORITY: Final = 50

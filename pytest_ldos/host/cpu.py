@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -117,6 +117,37 @@ def describe_cpus(cpus: Collection[int]) -> str:
         else:
             spans.append([cpu, cpu])
     return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
+
+
+MOST_CPUS: Final = 1 << 13  # the most that Linux supports; larger numbers in a list are reduced to it
+
+
+def parse_cpus(text: str) -> Cpus:
+    """CPUs of a valid list in the kernel's notation; none for an empty one."""
+    spans = [span.partition("-") for span in text.split(",") if span]
+    ends = [(min(int(first), MOST_CPUS), min(int(last or first), MOST_CPUS)) for first, _, last in spans]
+    return frozenset(cpu for first, last in ends for cpu in range(first, last + 1))
+
+
+def reachable(cpus: Cpus) -> Cpus:
+    """Those of the CPUs that exist and that this process may take, even if isolated and not among `our_cpus`."""
+    ours, found = our_cpus(), frozenset[int]()
+    with contextlib.suppress(OSError):  # it may take none of them
+        os.sched_setaffinity(0, cpus)
+        found = our_cpus()
+    os.sched_setaffinity(0, ours)
+    return found
+
+
+@contextlib.contextmanager
+def kept_off(cpus: Cpus) -> Iterator[Cpus]:
+    """Confines this process, and what it starts, to its other CPUs inside the ``with`` block; yields these, if any."""
+    others = our_cpus() - cpus if cpus else frozenset()
+    before = confine(lambda: [os.getpid()], others) if others else {}
+    try:
+        yield others
+    finally:
+        release(lambda: [os.getpid()], before)
 
 
 def with_descendants(pids: Iterable[int]) -> list[int]:
@@ -259,10 +290,10 @@ _PRIORITY: Final = 90  # real-time priority, below the kernel's own threads
 _PERIOD_NS: Final = 10_000_000
 
 
-def thief_commands(share: float) -> dict[str, list[str]]:
-    """One named command for each CPU that this process may use; none for a share of 0."""
-    cpus = sorted(os.sched_getaffinity(0)) if share > 0 else []
-    return {f"{THIEF}_{cpu}": [sys.executable, "-m", "pytest_ldos.host.cpu", str(cpu), str(share)] for cpu in cpus}
+def thief_commands(share: float, cpus: Cpus | None = None) -> dict[str, list[str]]:
+    """One named command for each of the CPUs, by default those of this process; none for a share of 0."""
+    chosen = sorted(cpus or our_cpus()) if share > 0 else []
+    return {f"{THIEF}_{cpu}": [sys.executable, "-m", "pytest_ldos.host.cpu", str(cpu), str(share)] for cpu in chosen}
 
 
 def steal(cpu: int, share: float) -> NoReturn:

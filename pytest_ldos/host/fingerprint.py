@@ -10,7 +10,7 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
@@ -25,13 +25,14 @@ from pytest_ldos.host.cpu import read_fields, read_governor, read_setting, read_
 class Fingerprint:
     """A machine and the software installed on it.
 
-    The first six fields form the host class. The others are recorded and shown, but do not prevent comparisons, so that
-    regressions due to upgrades are found.
+    The first six fields and `stack_cpus` form the host class. The others are recorded and shown, but do not prevent
+    comparisons, so that regressions due to upgrades are found.
 
     Attributes:
         smt: ``on``, ``off`` or ``unknown``.
         governor: governor of the first CPU; ``none`` without frequency scaling.
         turbo: ``on``, ``off`` or ``unknown``.
+        stack_cpus: CPUs of the stack alone; empty if it shares all.
         versions: versions of relevant packages, by name.
     """
 
@@ -43,17 +44,19 @@ class Fingerprint:
     rmw: str
     kernel: str
     hostname: str
+    stack_cpus: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def host_class(self) -> str:
         """Name of the folder of this class's baselines."""
         settings = (f"smt-{self.smt}", f"governor-{self.governor}", f"turbo-{self.turbo}")
-        parts = (self.cpu_model, f"{self.cores}-cores", *settings, self.rmw)
+        pinned = (f"cpus-{self.stack_cpus.replace(',', 'and')}",) if self.stack_cpus else ()
+        parts = (self.cpu_model, f"{self.cores}-cores", *settings, self.rmw, *pinned)
         return "_".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
 
 
-def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
+def take_fingerprint(*, rmw: str, versions: Mapping[str, str], stack_cpus: str = "") -> Fingerprint:
     model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read_setting(Path("/proc/cpuinfo")), re.MULTILINE)
     return Fingerprint(
         cpu_model=model.group(1).strip() if model else platform.machine(),
@@ -64,6 +67,7 @@ def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
         rmw=rmw,
         kernel=platform.release(),
         hostname=platform.node(),
+        stack_cpus=stack_cpus,
         versions=versions,
     )
 
@@ -176,8 +180,8 @@ def find_withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted([*names, *([_PATH] if any(map(_starts_a_tool, _folders(environment))) else [])]))
 
 
-def find_influences(environment: Mapping[str, str]) -> dict[str, str]:
-    """Inherited settings that influence a program, by name: variables, priority, scheduler and CPUs."""
+def find_influences(environment: Mapping[str, str], allowed: Collection[int] | None = None) -> dict[str, str]:
+    """Inherited settings that influence a program, by name: variables, priority, scheduler and CPUs (`allowed`)."""
     influences = (name for name in sorted(environment) if _IS_PASSED_ON(name) and not _IS_WITHHELD(name))
     found = {name: environment[name] for name in influences if environment[name]}
     for name in {"LD_PRELOAD", "LD_AUDIT"} & found.keys():
@@ -186,7 +190,7 @@ def find_influences(environment: Mapping[str, str]) -> dict[str, str]:
     if custom:
         found[_PATH] = f"sitecustomize of {', '.join(Path(each).name for each in custom)}"
     niceness, policy = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
-    allowed, cpus = os.sched_getaffinity(0), os.cpu_count() or 1
+    allowed, cpus = allowed or os.sched_getaffinity(0), os.cpu_count() or 1
     if niceness:
         found["nice"] = str(niceness)
     if policy != os.SCHED_OTHER:

@@ -14,14 +14,7 @@ import numpy as np
 from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.counts import share_interval
-from pytest_ldos.base.stats.rank_tests import (
-    FEWEST_OF_TREND,
-    Sample,
-    Shift,
-    estimate_shift,
-    estimate_trend,
-    rank_sum_p,
-)
+from pytest_ldos.base.stats.rank_tests import FEWEST_OF_TREND, Sample, Shift, estimate_shift, estimate_trend, rank_sum_p
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.declared import parts_of
 from pytest_ldos.measure.metrics.extract import LATENCY, Kept
@@ -156,6 +149,14 @@ def summarize_deadline(deadline: DeadlineSpec, kept: Sequence[Kept]) -> Deadline
         in_time=sum(each.in_time for each in kept),
         trials=sum(each.share >= deadline.share for each in kept),
     )
+
+
+def share_on_cpus(trials: TrialSet) -> tuple[float | None, bool]:
+    """Share of the stack's work on its CPUs, ``None`` if unknown; True if it is one of CPU time, not of events."""
+    found = [trial.placed for trial in trials.motions if trial.placed is not None]
+    is_time = any(each.is_time for each in found)
+    found = [each for each in found if each.is_time is is_time]
+    return sum(each.on for each in found) / sum(each.whole for each in found) if found else None, is_time
 
 
 def summarize_deadlines(trials: TrialSet) -> tuple[Deadline, ...]:

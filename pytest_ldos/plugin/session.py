@@ -305,6 +305,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     from pytest_ldos.host.fingerprint import take_fingerprint
     from pytest_ldos.record.choose import recorder_name, recording_available
     from pytest_ldos.robot.stack.choose import describe_stack, stack_available, why_not_ros2
+    from pytest_ldos.robot.stack.cpus import find_placement
 
     spec = settings.sources.stack_spec()
     is_to_be_built = _is_to_be_built(settings, spec)
@@ -329,7 +330,10 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     if absent := [each for each in (stack_available(spec), recording_available()) if not each.ok]:
         return [f"ldos: cannot measure: {each.reason} → {each.remedy}" for each in absent]
     info = describe_stack(spec)
-    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
+    cpus = ""
+    with suppress(ConfigurationError):  # which is among the refusals
+        cpus = find_placement(spec).describe()
+    host = take_fingerprint(rmw=info.rmw, versions=info.versions, stack_cpus=cpus)
     notes = [f"ldos: {reason}"] if (reason := why_not_ros2(spec)) else []
     notes += [f"ldos: left out of ros_ws: {reasons}"] if (reasons := os.environ.get(LEFT_OUT)) else []
     return [

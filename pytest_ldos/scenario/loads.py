@@ -18,7 +18,8 @@ from pytest_ldos.scenario.words import LOADS
 Cpus = int | str
 """Selection of CPUs: a number N for the first N that this process may use, or a list such as ``0,2-3``."""
 
-_CPU_LIST: Final = re.compile(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*", re.ASCII)
+CPU_LIST: Final = r"\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*"
+_CPU_LIST: Final = re.compile(CPU_LIST, re.ASCII)
 
 
 class SchedulerGroup(StrEnum):

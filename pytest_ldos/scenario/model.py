@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Final
 
 from pytest_ldos.base.errors import require
-from pytest_ldos.scenario.loads import LoadSpec
+from pytest_ldos.scenario.loads import CPU_LIST, LoadSpec
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.stimuli import GRAPH_NAME, MoveGroupSpec, StimuliSpec, StimulusSpec, require_graph_name
 from pytest_ldos.scenario.words import (
@@ -26,6 +26,8 @@ PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"
 _NEEDS: Final = ("topic", "service", "action", "active")
 _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
 _FASTEST_LOOP_HZ: Final = 20_000
+ISOLATED: Final = "isolated"
+_CPUS: Final = re.compile(rf"{ISOLATED}|{CPU_LIST}|[^\s=]+={CPU_LIST}(?: [^\s=]+={CPU_LIST})*", re.ASCII)
 _MOST: Final = "most"
 """Key of a field's metadata: its largest value."""
 
@@ -154,6 +156,9 @@ class StackSpec:
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
         goals: YAML file with goal sets and, for an arm, the home position; empty for the Panda's.
+        cpus: CPUs of its processes alone: a list (``"2-3"`` or ``[2, 3]``), ``"isolated"`` for the CPU that the kernel
+            isolates, or a table by process (``{ move_group = 2, rest = 3 }``; without ``rest``, its other processes run
+            on all of these). Stimulus, recorder, loads and pytest run on the others. Empty: all share all CPUs.
         topology: file of a topology (see ``ldos topology``), or the name of a built-in one. The stack is then its nodes
             of the embedded layer, and the stimulus is ``window``. Empty for an arm, or for ROS 2 nodes.
         stimulus: what makes the stack work in a trial.
@@ -168,6 +173,7 @@ class StackSpec:
     velocity_scaling: float = 0.5
     acceleration_scaling: float = 0.5
     goals: str = ""
+    cpus: str = ""
     topology: str = ""
     stimulus: StimulusKind = StimulusKind.MOVE_GROUP
     stimuli: StimuliSpec = field(default_factory=StimuliSpec)
@@ -182,6 +188,11 @@ class StackSpec:
         require(0 < self.planning_time_s <= 60, "planning_time_s must be between 0 and 60")
         for name in ("velocity_scaling", "acceleration_scaling"):
             require(0 < getattr(self, name) <= 1, f"{name} must be between 0 and 1")
+        require(
+            not self.cpus or _CPUS.fullmatch(self.cpus) is not None,
+            f"cpus of the stack is {self.cpus!r}",
+            remedy='write "2-3", [2, 3], "isolated", or { move_group = 2, rest = 3 }',
+        )
 
     def _require_stimulus(self) -> None:
         require(

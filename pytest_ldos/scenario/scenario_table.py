@@ -290,7 +290,8 @@ def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:
         raise ConfigurationError(
             f"{_STACK} faults is {faults!r}", remedy="it must be a table, [tool.ldos.stack.faults]"
         )
-    own = _parse_table(StackSpec, {name: values[name] for name in values if name in common}, folder)
+    own = {name: _text_of_cpus(values[name]) if name == "cpus" else values[name] for name in values if name in common}
+    own = _parse_table(StackSpec, own, folder)
     ros2 = _parse_table(Ros2Spec, {name: values[name] for name in values if name not in {*common, "faults"}}, folder)
     if own.get("stimulus", StimulusKind.MOVE_GROUP) is not StimulusKind.MOVE_GROUP:
         ros2.setdefault("controllers", ())  # the Panda's controllers do not apply to other stacks
@@ -300,6 +301,14 @@ def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:
         faults=FaultSpec(**parse_fields(FaultSpec, faults, "[tool.ldos.stack.faults]")),
         ros2=Ros2Spec(**ros2),
     )
+
+
+def _text_of_cpus(value: Any) -> Any:
+    """A list of CPUs, or a table of such lists by process, as the text of `StackSpec.cpus`."""
+    if isinstance(value, dict):
+        lists = {name: str(each) if type(each) is int else _text_of_cpus(each) for name, each in value.items()}
+        return " ".join(f"{name}={each}" for name, each in lists.items()) or lists
+    return ",".join(map(str, value)) or value if isinstance(value, list) else value
 
 
 def _parse_stimuli(tables: Any, folder: Path) -> StimuliSpec:

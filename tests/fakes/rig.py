@@ -17,10 +17,12 @@ from unittest import mock
 
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.series import Moments
+from pytest_ldos.host.cpu import kept_off
 from pytest_ldos.host.interference import Interference, InterferenceMeter
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.record.protocol import RecordingReport
+from pytest_ldos.robot.stack.cpus import find_placement
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, GoalBook, OutcomeClass, classify
 from pytest_ldos.robot.stack.lines import MotionOutcome, TrialTag
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
@@ -118,8 +120,9 @@ class FakeRecorder:
     environment: Mapping[str, str] = {}
     open_environment: Mapping[str, str] = {}
 
-    def __init__(self, directory: Path, *, discarded: int = 0) -> None:
+    def __init__(self, directory: Path, *, discarded: int = 0, cpu: int = 0) -> None:
         self.directory = directory
+        self.cpu = cpu  # on which all events occur
         self.discarded = discarded
         self.records: list[Record] = []
         self.is_recording = False
@@ -138,7 +141,7 @@ class FakeRecorder:
         events = [BEGIN, PHASE, PLAN, END, CYCLE, STEP, SPEED, *own]
         builder = TraceBuilder(events, context=CONTEXT, clock_offset=EPOCH_NS)
         records = sorted(self.records, key=lambda record: record.time)
-        builder.write(self.directory, {"ch_0": [Packet(records, discarded=self.discarded)]})
+        builder.write(self.directory, {"ch_0": [Packet(records, discarded=self.discarded, cpu=self.cpu)]})
         return RecordingReport(self.discarded, 0)
 
     def resume(self) -> None: ...
@@ -188,7 +191,9 @@ class FakeStack:
         """This process, which is no robot, but can be measured."""
         return {os.getpid(): "planner"}
 
-    all_processes = processes
+    def all_processes(self) -> Mapping[int, str]:
+        """Those, and the process that wrote the events and has ended."""
+        return {os.getpid(): "planner", PID: "planner"}
 
     def loop_statistics(self) -> Mapping[str, Moments]:
         return {}
@@ -338,19 +343,21 @@ def open_fake_rig(
 
     Other processes disturb it only if motions last, or if it `is_disturbed`.
     """
-    recorder = FakeRecorder(folder.trace, discarded=discarded)
-    recorder.start()
-    chosen = script if base is None or installation.is_ours else base
-    try:
+    placement = find_placement(spec)
+    with kept_off(placement.whole) as others:
+        recorder = FakeRecorder(folder.trace, discarded=discarded, cpu=min(placement.whole, default=0))
+        recorder.start()
+        chosen = script if base is None or installation.is_ours else base
         stack = FakeStack(recorder, chosen, motion_s=motion_s)
         stack.info = replace(stack.info, versions={"fake": version_of(chosen)})
-        if motion_s or is_disturbed:
-            yield Rig(stack, spec, recorder, folder)
-            return
-        with undisturbed():
-            yield Rig(stack, spec, recorder, folder, surroundings=Undisturbed())
-    finally:
-        recorder.stop()
+        try:
+            if motion_s or is_disturbed:
+                yield Rig(stack, spec, recorder, folder, placement=placement, other_cpus=others)
+                return
+            with undisturbed():
+                yield Rig(stack, spec, recorder, folder, Undisturbed(), placement, others)
+        finally:
+            recorder.stop()
 
 
 def install(script: Script = TYPICAL, *, base: Script | None = None, discarded: int = 0, motion_s: float = 0.0) -> None:

@@ -75,7 +75,10 @@ _FORMAT: Final = RecordFormat(
 
 
 def encode_calibration(calibration: Calibration) -> str:
-    return _FORMAT.encode(asdict(calibration))
+    plain = asdict(calibration)
+    if not calibration.fingerprint.stack_cpus:
+        del plain["fingerprint"]["stack_cpus"]  # which older versions do not know
+    return _FORMAT.encode(plain)
 
 
 def decode_calibration(text: str, path: Path) -> Calibration:

@@ -20,36 +20,34 @@ from pytest_ldos.host.cpu import (
     confine,
     describe_cpus,
     our_cpus,
+    parse_cpus,
     read_affinities,
     release,
     with_descendants,
 )
 from pytest_ldos.host.temporary import undone_at_end
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite, MeasuredLoad, watched
+from pytest_ldos.robot.stack.cpus import cpus_of
 from pytest_ldos.scenario.loads import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 
-_MOST_CPUS: Final = 1 << 13  # the most that Linux supports; larger numbers in a list are reduced to it
 
-
-def choose_cpus(asked: int | str, where: str) -> Cpus:
-    """Returns the CPUs that are `asked` for, by their number or in a valid list.
+def choose_cpus(asked: int | str, where: str, stack: StackSpec) -> Cpus:
+    """Returns the CPUs that are `asked` for: a number of those of the stack, or any in a valid list.
 
     Raises `ConfigurationError` for missing and forbidden ones; the message lists the usable ones.
     """
-    ours = our_cpus()
+    ours = cpus_of(stack)
     if isinstance(asked, int):
         chosen, refusal = frozenset(sorted(ours)[:asked]), f"{where} asks for {asked} CPUs"
         is_possible = asked <= len(ours)
     else:
-        spans = [span.partition("-") for span in asked.split(",")]
-        ends = [(min(int(first), _MOST_CPUS), min(int(last or first), _MOST_CPUS)) for first, _, last in spans]
-        chosen = frozenset(cpu for first, last in ends for cpu in range(first, last + 1))
+        ours, chosen = ours | our_cpus(), parse_cpus(asked)
         refusal = f"{where} is {asked!r}" + ("" if chosen else ", which names no CPU")
         is_possible = bool(chosen) and chosen <= ours
     if not is_possible:
         raise ConfigurationError(
-            f"{refusal}; this process may use {len(ours)}: {describe_cpus(ours)}",
+            f"{refusal}; {'the stack' if stack.cpus else 'this process'} may use {len(ours)}: {describe_cpus(ours)}",
             remedy='ask for a number of them, or name some as "0,2-3"',
         )
     return chosen
@@ -155,7 +153,7 @@ class RunningCpuLimit(MeasuredLoad[CpuLimitSpec, CpuLimitProof]):
 
 def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
     """Reports if the limit can be applied; raises `ConfigurationError` for CPUs that do not exist."""
-    choose_cpus(spec.cpus, "cpu_limit cpus")
+    choose_cpus(spec.cpus, "cpu_limit cpus", stack)
     place = find_place() if spec.quota_percent else None
     if isinstance(place, Availability):
         return Availability(False, f"cpu_limit quota_percent: {place.reason}", place.remedy)
@@ -166,7 +164,7 @@ def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
 def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimit]:
     """Limits the stack inside the ``with`` block; see `run_load`. Then its threads get their former CPUs back."""
     cpu_limit_available(spec, site.stack).demand()
-    cpus = choose_cpus(spec.cpus, "cpu_limit cpus")
+    cpus = choose_cpus(spec.cpus, "cpu_limit cpus", site.stack)
 
     def pids() -> list[int]:
         return with_descendants(site.pids())

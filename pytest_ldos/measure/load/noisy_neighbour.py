@@ -174,10 +174,10 @@ def neighbour_available(spec: NoisyNeighbourSpec, stack: StackSpec) -> Availabil
 
 
 def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
-    """Returns the embedded stack, or a copy of the stack under test, without injected faults."""
+    """Returns the embedded stack, or a copy of the stack under test, without injected faults and its own CPUs."""
     if spec.stack == NeighbourStack.EMBEDDED:
         return StackSpec(kind=StackKind.EMBEDDED)
-    return replace(stack, kind=StackKind.ROS2, faults=FaultSpec())
+    return replace(stack, kind=StackKind.ROS2, faults=FaultSpec(), cpus="")
 
 
 @contextmanager

@@ -80,13 +80,13 @@ def cpu_load_available(spec: CpuLoadSpec, stack: StackSpec) -> Availability:
         known = cpu_methods()
         if known and spec.method not in known:
             raise ConfigurationError(f"stress-ng has no CPU method {spec.method!r}", remedy=suggest(spec.method, known))
-        _cpus_of_workers(spec)
+        _cpus_of_workers(spec, stack)
     return available
 
 
-def _cpus_of_workers(spec: CpuLoadSpec) -> Cpus:
+def _cpus_of_workers(spec: CpuLoadSpec, stack: StackSpec) -> Cpus:
     """Returns all CPUs of this process except the reserved ones; raises `ConfigurationError` if none is left."""
-    reserved = choose_cpus(spec.reserved, "cpu_load reserved")
+    reserved = choose_cpus(spec.reserved, "cpu_load reserved", stack)
     left = our_cpus() - reserved
     if not left:
         raise ConfigurationError(
@@ -108,7 +108,7 @@ def cpu_methods() -> tuple[str, ...]:
 
 def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> AbstractContextManager[RunningStressor[CpuLoadProof]]:
     cpu_load_available(spec, site.stack).demand()
-    cpus = _cpus_of_workers(spec)
+    cpus = _cpus_of_workers(spec, site.stack)
 
     def prove(stress: Stress) -> CpuLoadProof:
         return CpuLoadProof(

@@ -30,10 +30,11 @@ from pytest_ldos.base.errors import LdosError, NotWritten, RecordUnreadable
 from pytest_ldos.base.files import PlainReader, RecordFormat, read_plain, write_atomically, writing
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import format_bytes
+from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric
 from pytest_ldos.measure.trial.record import MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
 from pytest_ldos.scenario.loads import LoadSpec
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.scenario_table import parse_loads
 from pytest_ldos.scenario.words import KeepTraces
 
@@ -75,6 +76,9 @@ def _counts(trials: TrialSet) -> Iterator[tuple[float | None, str]]:
     for motion in motions:
         for name in ("plan_points", "plan_duration_ns", "cpu_work_ns"):
             yield getattr(motion, name), f"{name} of a trial"
+        if (placed := motion.placed) is not None:
+            yield placed.on, "work on the stack's CPUs"
+            yield placed.whole - max(placed.on, 1), "work elsewhere"
     for found in (trials.surroundings, *(motion.interference for motion in motions)):
         for name, value in vars(found).items() if found is not None else ():
             for each in value.values() if isinstance(value, dict) else [value]:
@@ -133,10 +137,13 @@ _USUAL: Final[Mapping[type, Mapping[str, object]]] = {
         "influences": {},
         "withheld": (),
         "environment": {},
+        "other_cpus": "",
     },
+    StackSpec: {"cpus": ""},
+    Fingerprint: {"stack_cpus": ""},
     FaultSpec: {"cpu_waste": 0.0, "leak_mb": 0.0},
     Metric: {"usual_floor": USUAL_FLOOR, "asked_as": ""},
-    MotionTrial: {"interference": None, "numbers": {}, "reset_failure": "", "content": ""},
+    MotionTrial: {"interference": None, "numbers": {}, "reset_failure": "", "content": "", "placed": None},
 }
 """Values that are omitted, so that older versions without these fields can read the record."""
 

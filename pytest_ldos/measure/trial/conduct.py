@@ -18,6 +18,7 @@ from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.host.checkout import commit_of
+from pytest_ldos.host.cpu import describe_cpus, our_cpus
 from pytest_ldos.host.fingerprint import find_influences, find_settings, find_tracers, find_withheld, take_fingerprint
 from pytest_ldos.host.interference import Interference, InterferenceMeter, add_up
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
@@ -367,19 +368,21 @@ def new_record(
 ) -> TrialSet:
     """Creates a record without trials; `commit` is as of `commit_of`, by default the checkout's."""
     info = rig.stack.info
+    versions = {**info.versions, "tracer": rig.recorder.name}
     known, unknown = commit_of(Path.cwd()) if commit is None else commit
     return TrialSet(
         spec=spec,
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=known,
         commit_unknown=unknown,
-        influences=find_influences(os.environ) | find_tracers(rig.stack.pids()),
+        influences=find_influences(os.environ, our_cpus() | rig.placement.whole) | find_tracers(rig.stack.pids()),
         withheld=find_withheld(os.environ),
         environment=find_settings(os.environ) | find_parameters(rig.stack.all_processes()),
         stack_kind=info.name,
         stack=info.description,
         recorder=rig.recorder.name,
-        fingerprint=take_fingerprint(rmw=info.rmw, versions={**info.versions, "tracer": rig.recorder.name}),
+        fingerprint=take_fingerprint(rmw=info.rmw, versions=versions, stack_cpus=rig.placement.describe()),
+        other_cpus=describe_cpus(rig.other_cpus),
         trials=(),
         trace=rig.folder.trace.name,
         metrics=tuple(metric.description for metric in catalogue.values()),

@@ -31,6 +31,7 @@ from pytest_ldos.measure.metrics.model import (
     Metric,
     Source,
 )
+from pytest_ldos.measure.metrics.on_cpus import Placed
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -118,6 +119,7 @@ class MotionTrial(Trial):
         numbers: numbers measured by the stimulus, by name with a unit suffix.
         reset_failure: failure of the first attempt to reset the stack after the trial; empty if it succeeded.
         content: digest of a planning problem without what the settings replace; empty for other goals.
+        placed: the stack's work on its own CPUs; ``None`` if it has none, or if that is unknown.
     """
 
     KIND = TrialKind.MOTION
@@ -137,6 +139,7 @@ class MotionTrial(Trial):
     numbers: Mapping[str, float] = field(default_factory=dict)
     reset_failure: str = ""
     content: str = ""
+    placed: Placed | None = None
 
     @property
     def identity(self) -> str:
@@ -192,6 +195,7 @@ class TrialSet:
         influences: inherited settings that affected its processes, by name; see `find_influences`.
         environment: settings of firmware, kernel and middleware, and parameters of ROS 2 processes, by name; empty in
             older records.
+        other_cpus: CPUs of recorder, loads and tests if the stack has its own; empty if none were left.
         withheld: variables that were not passed on because they belong to the tests.
         commit_unknown: git's reason why the commit is unknown; empty if it is known.
         stack_kind, stack: kind of the stack, and its description.
@@ -236,6 +240,7 @@ class TrialSet:
     influences: Mapping[str, str] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    other_cpus: str = ""
 
     def __post_init__(self) -> None:
         for trial in self.trials:

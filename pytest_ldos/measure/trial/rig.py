@@ -15,6 +15,7 @@ from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.files import read_plain, write_atomically
 from pytest_ldos.base.ros2 import PathSpec, Ros2
 from pytest_ldos.base.series import Invalid, Missing, Moments
+from pytest_ldos.host.cpu import Cpus, kept_off
 from pytest_ldos.host.interference import InterferenceMeter
 from pytest_ldos.host.process_resources import ResourceMeter
 from pytest_ldos.measure.load.protocol import LoadSite
@@ -29,6 +30,7 @@ from pytest_ldos.measure.metrics.declared import (
 from pytest_ldos.measure.metrics.extract import PathSegments, extract_trial, find_trial, kept_deadlines, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, PlanningSplits
 from pytest_ldos.measure.metrics.model import NOTHING_OUTSIDE, Interfaces, Measurement, OutsideTrace, TraceFlow
+from pytest_ldos.measure.metrics.on_cpus import find_work
 from pytest_ldos.measure.metrics.own_events import own_events, refuse_unknown_events
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
@@ -36,6 +38,7 @@ from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.stack.choose import choose_backend
+from pytest_ldos.robot.stack.cpus import EVERYWHERE, Placement, find_placement
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.protocol import OURS, Installation, RunningStack
 from pytest_ldos.scenario.metrics import DeadlineSpec
@@ -142,6 +145,8 @@ class Rig:
     recorder: Recorder
     folder: ScenarioFolder
     surroundings: InterferenceMeter = field(default_factory=InterferenceMeter)
+    placement: Placement = EVERYWHERE
+    other_cpus: Cpus = frozenset()  # of everything else, if any are left by the stack
 
     @property
     def site(self) -> LoadSite:
@@ -173,18 +178,23 @@ def open_rig(
         events: patterns of events to record in addition to the usual ones.
 
     Raises:
+        ConfigurationError: this machine has not the CPUs of the stack, or the stack not the processes named for them.
         Unavailable: a requirement is not installed.
         RecordingFailed: the tracer failed.
         BringUpFailed: the stack did not become ready.
     """
     surroundings = InterferenceMeter()
     with ExitStack() as resources:
+        placement = find_placement(spec)
+        others = resources.enter_context(kept_off(placement.whole))
         recorder = choose_recorder(folder.trace, folder.logs, switches=True, events=events)
         resources.callback(recorder.stop)
         recorder.start()
         backend = choose_backend(spec, recorder=recorder, log_directory=folder.logs, installation=installation)
         resources.callback(backend.stop)
-        yield Rig(backend.start(on_waiting=on_waiting), spec, recorder, folder, surroundings)
+        stack = backend.start(on_waiting=on_waiting)
+        placement.confine(stack.processes())
+        yield Rig(stack, spec, recorder, folder, surroundings, placement, others)
 
 
 class Watch(Protocol):
@@ -246,6 +256,7 @@ def measure_trials(
     trace_flow = TraceFlow(lambda: flow, OwnEvents(trace, own_names, states=states))
     segments = PathSegments(flow, paths, thread_states=states if len(states) else None)
     splits = PlanningSplits(trace, states, own_pids)
+    find_placed = find_work(trace, states, rig.placement.by_pid(rig.stack.all_processes()))
     interfaces = Interfaces.of(rig.spec)
     offset_ns = trace.traces[0].clock_offset_ns if trace.traces else 0
     period_ns = nominal_period_ns(rig.spec.control_rate_hz)
@@ -283,6 +294,7 @@ def measure_trials(
             segments_ns={**segments_ns, RECEPTION: found.reception_ns} if found.reception_ns else segments_ns,
             deadlines=kept,
             cpu_work_ns=found.cpu_work_ns,
+            placed=None if found.trial is None else find_placed(found.trial),
         )
         measured.append(made)
     return measured

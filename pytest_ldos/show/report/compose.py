@@ -28,6 +28,7 @@ from pytest_ldos.judge.summary import (
     SegmentChange,
     Summary,
     path_of,
+    share_on_cpus,
     slowest_stages,
     summarize_deadlines,
 )
@@ -166,6 +167,7 @@ def _by_reason(reasons: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
 def report_version(trials: TrialSet, *, label: str, file: str = "") -> document.Version:
     interference = ((each.index + 1, describe_interference(each.interference)) for each in trials.repeated)
     resets = ((each.index + 1, each.reset_failure) for each in (*trials.motions, *trials.repeated))
+    share, is_time = share_on_cpus(trials)
     return document.Version(
         label=label,
         commit=trials.commit,
@@ -187,6 +189,10 @@ def report_version(trials: TrialSet, *, label: str, file: str = "") -> document.
         surroundings=report_surroundings(trials.interference),
         repeated=tuple(f"trial {number} ({load})" if load else f"trial {number}" for number, load in interference),
         reset_failures=tuple(f"after trial {number}, {failure}" for number, failure in resets if failure),
+        stack_cpus=trials.fingerprint.stack_cpus,
+        other_cpus=trials.other_cpus,
+        share_on_cpus=share,
+        is_share_of_time=is_time,
     )
 
 

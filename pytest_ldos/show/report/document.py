@@ -306,6 +306,10 @@ class Version:
         surroundings: use of the machine by other processes; null if not measured.
         repeated: trials that were repeated because of interference, each in words.
         reset_failures: failures of a first attempt to bring the stack back after a trial, each in words.
+        stack_cpus: CPUs of the stack alone; empty if it shares all.
+        other_cpus: CPUs of recorder, loads and tests; empty if none were left.
+        share_on_cpus: share of the stack's CPU time on its CPUs, or of its events; null if unknown.
+        is_share_of_time: whether that is a share of CPU time, which needs context switches.
     """
 
     label: str
@@ -326,6 +330,10 @@ class Version:
     surroundings: Surroundings | None = None
     repeated: tuple[str, ...] = ()
     reset_failures: tuple[str, ...] = ()
+    stack_cpus: str = ""
+    other_cpus: str = ""
+    share_on_cpus: float | None = None
+    is_share_of_time: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

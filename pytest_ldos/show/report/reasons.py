@@ -268,7 +268,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     ),
     OtherHostClasses: Wording(
         "there are baselines of host class {others:list}, but none of this host's class, {here.host_class}",
-        "the machine, governor, turbo, stack or middleware differs (`ldos doctor --host-class`): record one here",
+        "machine, governor, turbo, stack, `cpus` or middleware differs (`ldos doctor --host-class`): record one here",
     ),
     OtherScenario: Wording(
         "{file} was recorded for {recorded}, this run is {this}",

@@ -345,6 +345,8 @@ def describe_measurement(section: document.Section) -> Iterator[str]:
         yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
     yield from _describe_loads(section)
     for version in (section.head, section.base):
+        if version is not None and version.stack_cpus:
+            yield _describe_cpus(version)
         if version is not None and version.reset_failures:
             yield f"{version.label}: {'; '.join(version.reset_failures)}; the second attempt succeeded"
     for kind, beginning in _DIFFERENCES.items():
@@ -389,6 +391,20 @@ def _describe_loads(section: document.Section) -> Iterator[str]:
         if version is not None and version.repeated:
             made = counted(len(version.repeated), "trial was made again", "trials were made again")
             yield f"{version.label}: {made} because others used the machine: {'; '.join(version.repeated)}"
+
+
+_MOVED: Final = ", below 99 %: a load or a program moved its threads, or a process of it began late"
+
+
+def _describe_cpus(version: document.Version) -> str:
+    """``stack on CPUs 2-3, all else on 0-1: 99.98 % of the stack's CPU time on its CPUs``."""
+    others = f"all else on {version.other_cpus}" if version.other_cpus else "as all else, for no other CPU is left"
+    if (share := version.share_on_cpus) is None:
+        work = "nothing recorded shows where the stack ran"
+    else:
+        kind = "CPU time" if version.is_share_of_time else "events"
+        work = f"{percent(share, 2)} of the stack's {kind} on its CPUs{_MOVED if share < 0.99 else ''}"
+    return f"{version.label}: stack on CPUs {version.stack_cpus}, {others}: {work}"
 
 
 def _describe_deadline(deadline: Deadline, head: document.Version) -> str:

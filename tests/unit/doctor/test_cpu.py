@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from pytest_ldos.doctor.changes import Status
 from pytest_ldos.doctor.diagnose import check_governor, check_isolated_cpus, check_others, check_smt, check_turbo
-from pytest_ldos.host.cpu import read_turbo
+from pytest_ldos.host.cpu import our_cpus, read_turbo
 from pytest_ldos.host.interference import Interference, measure_briefly
+from pytest_ldos.scenario.model import StackSpec
 from tests.builders.busy import foreign_load, name_all_others
 from tests.builders.machine import CPU, build_machine, values_set_by
 
@@ -81,3 +84,22 @@ def test_a_foreign_load_is_named(tmp_path, monkeypatch):
 def test_invisible_processes(tmp_path):
     machine = build_machine(tmp_path, interference=lambda: Interference(seconds=1.0, cpus=2))
     assert check_others(machine).text == "not to be seen here"
+
+
+@pytest.mark.parametrize(
+    ("isolated", "setting"), [("3", 'cpus = "isolated"'), ("2-3", "cpus = { move_group = 2, rest = 3 }"), ("", "")]
+)
+def test_the_setting_for_isolated_cpus_is_named(tmp_path, isolated, setting):
+    finding = check_isolated_cpus(build_machine(tmp_path, {f"{CPU}/isolated": isolated}))
+    assert setting in finding.remedy
+    assert bool(finding.remedy) == bool(setting)
+
+
+def test_cpus_of_the_stack_are_reported_or_refused(tmp_path):
+    last = max(our_cpus())
+    machine = build_machine(tmp_path, {f"{CPU}/isolated": f"{last}"})
+    used = check_isolated_cpus(dataclasses.replace(machine, stack=StackSpec(cpus="isolated")))
+    assert (used.status, used.text) == (Status.OK, f"{last}; the stack runs on CPUs {last}")
+    lacking = check_isolated_cpus(dataclasses.replace(machine, stack=StackSpec(cpus="4000")))
+    assert lacking.status is Status.ERROR
+    assert "CPUs 4000 do not exist" in lacking.text

@@ -71,3 +71,11 @@ def test_files_of_the_middleware_are_told_apart_by_content(tmp_path):
         contents.append(found.pop("content of CYCLONEDDS_URI"))
         assert found == {name: variables[name] for name in ("CYCLONEDDS_URI", "RMW_FASTRTPS_PUBLICATION_MODE")}
     assert contents[0] == contents[2] != contents[1]
+
+
+def test_cpus_of_the_stack_are_part_of_the_host_class():
+    lists = ["", "2-3", "2", "2,3", "2,5", "2-5", "move_group=2 rest=3"]
+    classes = [take_fingerprint(rmw="cyclonedds", versions={}, stack_cpus=each).host_class for each in lists]
+    assert len(set(classes)) == len(lists)
+    assert [each.removeprefix(classes[0]) for each in classes[1:3]] == ["_cpus-2-3", "_cpus-2"]
+    assert all(re.fullmatch(r"[a-z0-9_-]+", each) for each in classes)

@@ -320,3 +320,27 @@ def test_each_folder_is_searched_once(tmp_path):
 
     assert find_settings_file(tmp_path, look) is None
     assert looked == [tmp_path, *tmp_path.parents]
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("'isolated'", "isolated"),
+        ("'2-3'", "2-3"),
+        ("[2, 3]", "2,3"),
+        ("['0', '2-3']", "0,2-3"),
+        ("{ move_group = 2, simulator = [0, 1], rest = '3' }", "move_group=2 simulator=0,1 rest=3"),
+    ],
+)
+def test_cpus_of_the_stack_are_a_list_or_a_table_of_lists(tmp_path, text, cpus):
+    (tmp_path / "ldos.toml").write_text(f"[stack]\ncpus = {text}\n")
+    assert read_toml(tmp_path).stack.cpus == cpus
+
+
+@pytest.mark.parametrize(
+    "text", ["2", "true", "'two'", "[]", "{}", "[2.5]", "{ sim = [] }", "{ sim = {} }", "{ 'a b' = 2 }"]
+)
+def test_other_cpus_of_the_stack_are_refused(tmp_path, text):
+    (tmp_path / "ldos.toml").write_text(f"[stack]\ncpus = {text}\n")
+    with pytest.raises(ConfigurationError, match=r"ldos\.toml: .*cpus"):
+        read_toml(tmp_path)

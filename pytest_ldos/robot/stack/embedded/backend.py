@@ -17,6 +17,7 @@ from pytest_ldos.host.cpu import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import bound_to_loopback, claim_domain
+from pytest_ldos.robot.stack.cpus import cpus_of
 from pytest_ldos.robot.stack.embedded.installed import PARTS, Installed, installed_here, installed_in
 from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal, read_goals
 from pytest_ldos.robot.stack.lines import MotionOutcome, MoveReport, died, plant_failure, to_outcome
@@ -192,7 +193,7 @@ class EmbeddedBackend(NodesBackend):
         stack.await_ready()
         if not self._spec.moves_arm:
             stack.stimulate_by(self._start_stimulus(stack))
-        for name, command in thief_commands(faults.cpu_steal).items():
+        for name, command in thief_commands(faults.cpu_steal, cpus_of(self._spec)).items():
             self._group.start(name, command)
         return stack
 

@@ -19,11 +19,12 @@ from typing import Final, Self, Unpack
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.series import Moments
 from pytest_ldos.host.availability import find_ros_packages
-from pytest_ldos.host.cpu import thief_commands
+from pytest_ldos.host.cpu import describe_cpus, thief_commands
 from pytest_ldos.host.kept import AnsweringChild, ChildFailed, KeptTree
 from pytest_ldos.host.processes import Child, ProcessGroup, last_words, quoted
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import claim_domain
+from pytest_ldos.robot.stack.cpus import cpus_of, find_placement
 from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
 from pytest_ldos.robot.stack.lines import MotionOutcome, MoveReport, died, plant_failure, to_outcome
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackInfo
@@ -326,7 +327,7 @@ class Ros2Backend:
             log_directory=self._logs,
         )
         stack.await_ready(self._resources.enter_context(watch), on_waiting or (lambda _: None))
-        for name, thief in thief_commands(self._spec.faults.cpu_steal).items():
+        for name, thief in thief_commands(self._spec.faults.cpu_steal, cpus_of(self._spec)).items():
             group.start(name, thief)
         return stack
 
@@ -340,7 +341,9 @@ class Ros2Backend:
             },
             "log_directory": str(self._logs),
         }
-        return [*self._recorder.prefix, sys.executable, "-m", f"{_PACKAGE}.launcher", json.dumps(settings)]
+        cpus = describe_cpus(find_placement(self._spec).rest)  # inherited by processes that begin later
+        placed = ("taskset", "--cpu-list", cpus) if cpus else ()
+        return [*self._recorder.prefix, *placed, sys.executable, "-m", f"{_PACKAGE}.launcher", json.dumps(settings)]
 
     def stop(self) -> None:
         self._resources.close()

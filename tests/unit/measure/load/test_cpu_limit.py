@@ -15,7 +15,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import find_home, find_place
-from pytest_ldos.host.cpu import our_cpus, read_affinities, with_descendants
+from pytest_ldos.host.cpu import kept_off, our_cpus, read_affinities, with_descendants
 from pytest_ldos.measure.load import cpu_limit
 from pytest_ldos.measure.load.cpu_limit import run_cpu_limit
 from pytest_ldos.measure.load.protocol import load_available
@@ -211,3 +211,13 @@ def test_using_more_than_the_quota_is_a_shortfall(site, stack):
 def test_invalid_limits_are_refused(arguments):
     with pytest.raises(ConfigurationError):
         CpuLimitSpec(**arguments)
+
+
+@needs_two_cpus
+def test_a_stack_with_its_own_cpus_is_limited_to_some_of_them(site, stack):
+    last = max(our_cpus())
+    site = replace(site, stack=StackSpec(cpus=f"{last}"))
+    with kept_off(frozenset([last])), run_cpu_limit(CpuLimitSpec(cpus=1), site):
+        assert affinities(stack) == {frozenset([last])}
+    with pytest.raises(ConfigurationError, match=rf"asks for 2 CPUs; the stack may use 1: {last}"):
+        load_available(CpuLimitSpec(cpus=2), site.stack)

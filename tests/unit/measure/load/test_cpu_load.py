@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.host.cpu import describe_cpus, our_cpus
+from pytest_ldos.host.cpu import describe_cpus, kept_off, our_cpus
 from pytest_ldos.measure.load import stress_loads, stress_ng
 from pytest_ldos.measure.load.protocol import NOT_READ, load_available, proof_to_dict
 from pytest_ldos.measure.load.stress_loads import cpu_load_available, cpu_methods, lacking_effort, run_cpu_load
@@ -154,3 +155,13 @@ def test_slow_version_check_is_accepted(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(stress_loads, "_ASK_LIMIT_S", 0.1)
     assert cpu_methods.__wrapped__() == ()
+
+
+@needs_stress_ng
+@needs_two_cpus
+def test_workers_leave_the_stack_its_own_cpus(site):
+    *others, last = sorted(our_cpus())
+    site = replace(site, stack=StackSpec(cpus=f"{last}"))
+    with kept_off(frozenset([last])), run_cpu_load(CpuLoadSpec(workers=1, percent=10, reserved=1), site) as load:
+        assert load.proof.cpus == describe_cpus(others)
+        assert {frozenset(process.cpu_affinity()) for process in running("stress-ng-")} == {frozenset(others)}

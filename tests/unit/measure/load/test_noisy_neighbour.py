@@ -73,14 +73,16 @@ def test_missing_stack_is_reported_before_the_start(site):
         pass
 
 
-def test_copied_stack_has_no_faults_and_reaches_the_driver_unchanged():
+def test_copied_stack_has_no_faults_and_cpus_and_reaches_the_driver_unchanged():
     stack = StackSpec(
+        cpus="2-3",
         faults=FaultSpec(planning_delay_ms=5),
         ros2=Ros2Spec(launch_file="arm/arm.launch.py", sim=Simulation.MOCK, controllers=("one",)),
     )
     found = stack_of_neighbour(NoisyNeighbourSpec(stack=NeighbourStack.ROS2), stack)
     assert found.kind is StackKind.ROS2
     assert found.faults == FaultSpec()
+    assert found.cpus == ""
     command = noisy_neighbour._command(found, "/tmp")
     assert PlainReader().read(StackSpec, json.loads(command[-1])["stack"], "the stack") == found
 

@@ -16,6 +16,7 @@ from pytest_ldos.base.files import write_atomically
 from pytest_ldos.base.series import CENSORED, Better, Invalid, Missing
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import PLANNED_DURATION, Measurement, Metric, published_clock
+from pytest_ldos.measure.metrics.on_cpus import Placed
 from pytest_ldos.measure.trial.artifacts import (
     ScenarioFolder,
     decode_trials,
@@ -349,3 +350,15 @@ def test_invalid_version_is_refused(mixed, tmp_path, version):
     document = {**json.loads(encode_trials(mixed)), "schema": version}
     with pytest.raises(RecordUnreadable, match="has schema version"):
         decode_trials(json.dumps(document), tmp_path)
+
+
+def test_cpus_of_the_stack_round_trip(mixed, tmp_path):
+    placed = [dataclasses.replace(each, placed=Placed(99, 100, is_time=True)) for each in mixed.trials]
+    spec = dataclasses.replace(mixed.spec, stack=StackSpec(cpus="isolated"))
+    fingerprint = dataclasses.replace(mixed.fingerprint, stack_cpus="2-3")
+    trials = dataclasses.replace(mixed, trials=tuple(placed), spec=spec, fingerprint=fingerprint, other_cpus="0-1")
+    text = encode_trials(trials)
+    assert decode_trials(text, tmp_path) == trials
+    for part, damaged in (('"on": 99', '"on": 101'), ('"on": 99', '"on": -1'), ('"whole": 100', '"whole": 0')):
+        with pytest.raises(RecordUnreadable, match=r"work (on the stack's CPUs|elsewhere) is -"):
+            decode_trials(text.replace(part, damaged), tmp_path)

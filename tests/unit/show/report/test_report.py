@@ -19,6 +19,7 @@ from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.extract import Kept
 from pytest_ldos.measure.metrics.model import FEEDBACK, Measurement, published_states
+from pytest_ldos.measure.metrics.on_cpus import Placed
 from pytest_ldos.measure.trial.record import Look
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
@@ -539,3 +540,25 @@ def test_retried_resets_are_counted_among_the_facts():
 def test_interference_during_a_stored_base_is_named():
     section = section_of(noisy_set(1, n=20), beside_a_load(noisy_set(2, n=20)))
     assert f"baseline: {NAMED}" in describe_measurement(section)
+
+
+@pytest.mark.parametrize(
+    ("placed", "others", "line"),
+    [
+        (
+            [(995, 1000, True), (1000, 1000, True)],
+            "0-1",
+            "all else on 0-1: 99.75 % of the stack's CPU time on its CPUs",
+        ),
+        ([(3, 4, False), None], "0-1", "all else on 0-1: 75.00 % of the stack's events on its CPUs, below 99 %: "),
+        ([(1, 1, True), (0, 9, False)], "", "as all else, for no other CPU is left: 100.00 % of the stack's CPU time"),
+        ([None, None], "0", "all else on 0: nothing recorded shows where the stack ran"),
+    ],
+)
+def test_share_of_a_stack_on_its_own_cpus(placed, others, line):
+    trials = [trial(index, {"T1": 1.0}, placed=each and Placed(*each)) for index, each in enumerate(placed)]
+    fingerprint = dataclasses.replace(FINGERPRINT, stack_cpus="2-3")
+    head = trial_set(trials, fingerprint=fingerprint, other_cpus=others)
+    (found,) = (each for each in describe_measurement(section_of(head)) if "stack on CPUs" in each)
+    assert found.startswith(f"this run: stack on CPUs 2-3, {line}")
+    assert found in " ".join(text_of(section_of(head), width=500).split())
