@@ -107,7 +107,6 @@ class Machine:
             "inputs.run": "",
             "inputs.run || github.run_id": "1",
             "inputs.scenarios || 'baseline cpu_load msg_load cpu_limit'": "baseline cpu_load",
-            "github.event.repository.default_branch": "main",
             "vars.LDOS_MAINTAINERS": '["maintainer"]',
         }
 
