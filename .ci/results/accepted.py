@@ -181,8 +181,9 @@ def _load(text: str, where: str) -> dict[str, Any]:
     Raises:
         Failed: it is anything else.
     """
+    found: dict[str, Any] = {"missing": [], "applied": []}
     try:
-        found = {"missing": [], "applied": [], **json.loads(text)}
+        found |= json.loads(text)
         is_sound = isinstance(found["changes"], list) and all(map(_is_change, [*found["changes"], *found["applied"]]))
         is_sound &= all(isinstance(each, str) for each in found["missing"])
     except (ValueError, KeyError, TypeError, RecursionError):

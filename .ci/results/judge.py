@@ -109,7 +109,8 @@ def main() -> int:
     )
     try:
         labels = parse_labels(os.environ.get("HOST_CLASSES", ""))
-        bases, hosts, used = {asked.base} - {""}, {}, []
+        used: list[Accepted] = []
+        bases, hosts = {asked.base} - {""}, {}
         for label in labels:
             hosts[label] = _judge(arguments.received, label, asked, bases, used)
     except (Failed, LdosError) as error:

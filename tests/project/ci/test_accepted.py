@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -239,7 +239,7 @@ def judge(module_of, project, tmp_path, monkeypatch, capsys):
         *metrics: str, factors=None, changes=(), machine=("baseline",), words=None, of: Project = project
     ) -> tuple[dict[str, object], dict[str, list]]:
         _, base, head = of
-        common = {"session": "s", "name": "baseline"}
+        common: dict[str, Any] = {"session": "s", "name": "baseline"}
         pair = {
             "trials.json": noisy_set(1, n=30, factors=factors or {"T1": 1.5}, commit=head[:12], **common),
             "base/trials.json": noisy_set(2, n=30, commit=base[:12], **common),
