@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import re
 import subprocess
@@ -67,8 +68,11 @@ def fetch(api: Api, folder: Path, commit: str, base: str) -> str:
     settings = {**header, "COUNT": str(int(number) + 1)}
     environment = os.environ | {f"GIT_CONFIG_{name}": value for name, value in settings.items()}
     command = ["git", "-C", str(folder), "fetch", "--quiet", "--no-tags", f"--depth={depth}", "origin", *wanted]
-    done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S)
-    return f"{len(wanted)} commits are there" if done.returncode == 0 else f"no commit was fetched: {done.stderr!a}"
+    try:
+        subprocess.run(command, check=True, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"no commit was fetched: {getattr(error, 'stderr', None) or type(error).__name__!a}"
+    return f"{len(wanted)} commits are there"
 
 
 def write(words: Words, file: Path) -> str:
@@ -158,10 +162,8 @@ def _kept(there: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for comment in there:
         body = str(comment.get("body"))
         if at(comment, "user", "login") == BOT and body.startswith(MARK) and not _is_edited(comment):
-            _, _, tables = body.rpartition(_BEGIN)
-            yield from _load(f'{{"changes": {tables.removesuffix(_END)}}}', "the comment of accepted changes")[
-                "changes"
-            ]
+            text = f'{{"changes": {body.rpartition(_BEGIN)[2].removesuffix(_END)}}}'
+            yield from _load(text, f"comment {comment.get('id')!a} (delete it)")["changes"]
 
 
 def _is_edited(comment: Mapping[str, Any]) -> bool:
@@ -197,4 +199,5 @@ def _is_change(found: object) -> bool:
     if not isinstance(found, dict) or found.keys() != {*_TEXTS, "size"}:
         return False
     texts = [found[name] for name in _TEXTS]
-    return isinstance(found["size"], float) and all(isinstance(each, str) and each.isprintable() for each in texts)
+    is_size = isinstance(found["size"], float) and math.isfinite(found["size"])
+    return is_size and all(isinstance(each, str) and each.isprintable() for each in texts)

@@ -157,6 +157,7 @@ def test_sizes_without_a_word_do_not_count(github, known, keep, change):
         [],
         {"changes": [{}]},
         {"changes": [{**CHANGE, "size": "0.5"}]},
+        {"changes": [{**CHANGE, "size": float("inf")}]},
         {"changes": [{**CHANGE, "reason": "a\nb"}]},
         {"changes": [{**CHANGE, "more": "x"}]},
         {"changes": [], "missing": [1]},
@@ -174,7 +175,7 @@ def test_damaged_comment_of_sizes_is_an_error(github, run_program, tmp_path, tex
     place = ("--repository", "arm-makers/arm", "--commit", HEAD, "--pull-request", "7")
     done = run_program("read-accepted", tmp_path / "accepted.json", *place, LDOS_MAINTAINERS="[]")
     assert done.returncode == 1
-    assert "holds no accepted changes" in done.stderr
+    assert "comment 100 (delete it) holds no accepted changes" in done.stderr
 
 
 @pytest.fixture
