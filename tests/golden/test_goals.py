@@ -35,6 +35,7 @@ from pytest_ldos.measure.metrics.model import (
     STATUS,
 )
 from pytest_ldos.measure.trial.rig import measure_trials
+from pytest_ldos.robot.stack.cpus import EVERYWHERE
 from pytest_ldos.robot.stack.goals import ErrorCode
 from pytest_ldos.robot.stack.lines import MoveReport, parse_event
 from pytest_ldos.scenario.model import StackSpec
@@ -208,7 +209,8 @@ def test_run_without_client_markers_is_measured_by_publications(golden):
     (report,) = reports_of("panda_baseline_1")
     rig = SimpleNamespace(
         recorder=SimpleNamespace(directory=golden("panda_baseline_1")),
-        stack=SimpleNamespace(pids=lambda: None),
+        stack=SimpleNamespace(pids=lambda: None, all_processes=dict),
+        placement=EVERYWHERE,
         spec=StackSpec(),
     )
     made = trial(0, {}, goal_id=report.goal_id, stamps_ns=report.stamps_ns)

@@ -129,5 +129,5 @@ def test_every_caller_gives_the_same_verdict_in_any_order(interleaved, session, 
             from judge import Asked, Pair, _decide
 
             asked = Asked(commit="", base="", scenarios=frozenset(verdicts), project=place)
-            results = _decide([Pair(*pair) for pair in pairs], asked)
+            results = _decide([Pair(*pair) for pair in pairs], asked, [])
             assert {each.scenario: each.verdict for each in results} == verdicts
