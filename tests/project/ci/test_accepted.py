@@ -77,7 +77,7 @@ def test_words_that_accept_nothing(module_of, line):
 
 @pytest.fixture
 def known(run_program, tmp_path):
-    """What counts on pull request 7."""
+    """Words and changes that count on pull request 7."""
 
     def read(maintainers=(MAINTAINER,)) -> tuple[list, list]:
         file = tmp_path / "accepted.json"

@@ -95,7 +95,7 @@ class World:
         return Run(verdict.status, {**gate.results, **verdict.results}, gate.log + verdict.log)
 
     def keep_artifacts(self) -> None:
-        """What was left until now is another run's."""
+        """Makes the artifacts that were left until now those of another run."""
         self.github.artifacts = dict(self.artifacts.artifacts)
         self.artifacts.artifacts.clear()
         self.artifacts.blocks.clear()

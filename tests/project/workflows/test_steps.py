@@ -72,7 +72,7 @@ def leave_verdicts(machine: Machine) -> None:
 
 
 def leave_accepted(machine: Machine) -> None:
-    """What judge.py finds of a word on a commit, and the word."""
+    """A word on a commit, and the changes that judge.py finds of it."""
     texts = dict.fromkeys(("scenario", "stack", "reason", "at", "base", "difference"), "x")
     change = {**texts, "size": 0.5, "metric": "T1", "by": "maintainer", "commit": machine.commit[:12]}
     leave(machine, "received/accepted.json", json.dumps({"changes": [change], "applied": [change]}))
