@@ -33,6 +33,7 @@ _STATES: Final = (State.SUCCESS, State.ERROR, State.FAILURE)
 """The later, the worse: a regression is what people have to know first."""
 
 SUCCESS: Final = "success"
+FAILURE: Final = "failure"
 CANCELLED: Final = "cancelled"
 
 
@@ -117,7 +118,8 @@ def _whole(api: Api, measured: Measured, base: str, found: Mapping[str, Judged])
     if worst.state is not State.SUCCESS:
         names = [label for label, each in found.items() if each.state is worst.state]
         return Judged(worst.state, worst.text if len(found) == 1 else f"{worst.text}, on {', '.join(names)}")
-    if measured.result != SUCCESS and not any(each.is_accepted for each in found.values()):
+    is_accepted = measured.result == FAILURE and any(each.is_accepted for each in found.values())
+    if measured.result != SUCCESS and not is_accepted:
         return Judged(State.ERROR, "the job on the machine failed, although its trials passed: see the run")
     if measured.part:
         return Judged(State.PENDING, f"passed with {measured.part} alone; a maintainer asks for all: {COMMAND} COMMIT")

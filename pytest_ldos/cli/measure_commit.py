@@ -32,7 +32,7 @@ Exit code: that of pytest: 10 regressed, 11 invalid or infra, 12 no verdict; of 
 With `pack`, measures nothing and collects what jobs on other machines read. Nothing in it names this machine.
 PAGE_URL, TRACE_URL    addresses of the report's page and the traces
 
-results/packed/result/{result.json,page-url,trace-url}
+results/packed/result/{result.json,exit-status,page-url,trace-url}
 results/packed/trials/RUN/SCENARIO/…    the records, for the history
 results/packed/baselines/…
 """
@@ -58,6 +58,7 @@ if sys.version_info < (3, 11):
 
 import tomllib
 
+_STATUS: Final = "exit-status"
 _ROOT: Final = Path(os.environ.get("LDOS_ROOT") or "/")
 _RESULTS: Final = Path("results")
 _BEFORE: Final = _RESULTS / ".before"
@@ -350,7 +351,9 @@ def pack() -> None:
     packed.mkdir(parents=True)
     if _has_content(_RESULTS / "result.json"):
         (packed / "result").mkdir()
-        shutil.copy(_RESULTS / "result.json", packed / "result")
+        for name in ("result.json", _STATUS):
+            if _has_content(_RESULTS / name):
+                shutil.copy(_RESULTS / name, packed / "result")
         for name in ("page-url", "trace-url"):
             url = os.environ.get(name.upper().replace("-", "_"), "")
             (packed / "result" / name).write_text(f"{url}\n", "utf-8")
@@ -406,7 +409,9 @@ def measure(job: Job) -> int:
     if job.is_recorded and _STORE.is_dir():
         # What a maintainer pinned and what was calibrated stays as it is.
         shutil.copytree(_STORE, _RESULTS / "baselines", symlinks=True, ignore=shutil.ignore_patterns("*.*.json"))
-    return min((each for each in statuses if each), default=0)
+    worse = min((each for each in statuses if each), default=0)
+    (_RESULTS / _STATUS).write_text(f"{worse}\n", "utf-8")
+    return worse
 
 
 def main(arguments: Sequence[str]) -> int:

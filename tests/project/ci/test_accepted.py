@@ -237,7 +237,7 @@ def judge(module_of, project, tmp_path, monkeypatch, capsys):
     """Judges trials whose head is slower, with words on the head; gives the status, and what was accepted."""
 
     def run(
-        *metrics: str, factors=None, changes=(), machine=("baseline",), words=None, of: Project = project
+        *metrics: str, factors=None, changes=(), machine=("baseline",), words=None, of: Project = project, status="10"
     ) -> tuple[dict[str, object], dict[str, list]]:
         _, base, head = of
         common: dict[str, Any] = {"session": "s", "name": "baseline"}
@@ -250,6 +250,7 @@ def judge(module_of, project, tmp_path, monkeypatch, capsys):
         sections = tuple(Section(scenario=each, verdict=Verdict.REGRESSED) for each in machine)
         result = json_text.render(full_document(sections=sections))
         write_atomically(tmp_path / "received/result-ldos-lab/result.json", result)
+        write_atomically(tmp_path / "received/result-ldos-lab/exit-status", status)
         word = {"commit": head, "metrics": [*metrics], "reason": "wanted", "by": MAINTAINER, "at": "2026-01-01"}
         accepted = {"words": [word] if words is None else words, "changes": [*changes]}
         (tmp_path / "accepted.json").write_text(json.dumps(accepted), "utf-8")
@@ -318,6 +319,15 @@ def test_what_only_the_machine_knows_stays_red(judge):
     found, _ = judge("T1", machine=("baseline", "cpu_load"))
     assert found["state"] == "failure"
     assert "says the machine" in found["text"]
+
+
+def test_another_failed_test_stays_red(judge):
+    assert judge("T1", status="1")[0]["state"] == "failure"
+
+
+def test_word_on_another_commit(judge):
+    word = {"commit": "3d" * 20, "metrics": ["T1"], "reason": "wanted", "by": MAINTAINER, "at": "2026-01-01"}
+    assert judge(words=[word])[0]["state"] == "failure"
 
 
 def test_commits_that_git_does_not_know_accept_nothing(judge, project):

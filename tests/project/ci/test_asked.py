@@ -371,6 +371,13 @@ def test_status_of_somebody_else_is_not_accepted(github, opened, decide):
     assert decide("issue_comment", comment(found, f'/ldos accept {HEAD} T1 "wanted"'))[1] == {}
 
 
+def test_word_that_accepts_another_commit(github, opened, decide):
+    found = opened()
+    github.add_status(HEAD, "failure", f"regressed; base {FORKED_AT}", run="41")
+    assert decide("issue_comment", comment(found, f'/ldos accept {NEWER} T1 "wanted"'))[1] == {}
+    assert "is not what it is at now" in github.comments[-1]["body"]
+
+
 def test_strangers_word_accepts_nothing(github, opened, decide):
     found = opened()
     github.add_status(HEAD, "failure", f"regressed; base {FORKED_AT}", run="41")

@@ -205,6 +205,7 @@ def test_packed_files_name_no_machine(measure, checkout):
         assert measure(checkout, "pack", PAGE_URL=page).returncode == 0
         assert packed(checkout) == {
             "baselines/embedded/epyc/baseline.json": "{}\n",
+            "result/exit-status": "0\n",
             "result/page-url": f"{page}\n",
             "result/result.json": "{}\n",
             "result/trace-url": "\n",

@@ -65,6 +65,13 @@ def test_failed_job_is_not_green(github, made, conclude, result):
     assert github.shown(HEAD)["ldos"][0] == "error"
 
 
+@pytest.mark.parametrize(("result", "state"), [("failure", "success"), ("cancelled", "error"), ("timed_out", "error")])
+def test_failure_because_of_an_accepted_change_is_green(github, made, conclude, result, state):
+    made({LAB: {"state": "success", "text": "accepted", "accepted": True}})
+    conclude(result=result)
+    assert github.shown(HEAD)["ldos"][0] == state
+
+
 def test_one_of_two_classes_fails(github, made, conclude):
     made(
         {"ldos-lab-a": {"state": "success", "text": "passed"}, "ldos-lab-b": {"state": "failure", "text": "regressed"}}
