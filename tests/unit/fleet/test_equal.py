@@ -37,8 +37,7 @@ def readers(scheduler):
     return {"two processes": LocalCluster(2), "a scheduler": RemoteScheduler(scheduler.address)}
 
 
-@pytest.mark.acceptance
-@pytest.mark.parametrize("reader", ["two processes", "a scheduler"])
+@pytest.mark.parametrize("reader", [pytest.param("two processes", marks=pytest.mark.acceptance), "a scheduler"])
 def test_tables_are_equal_cell_by_cell(reader, readers, traces, request_, alone, tmp_path):
     found = read(readers[reader], traces, request_)
     assert found == alone

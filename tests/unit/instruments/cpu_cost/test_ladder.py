@@ -31,7 +31,6 @@ ANSWER = (
 )
 
 
-@pytest.mark.acceptance
 @needs_embedded
 @pytest.mark.measures_time
 def test_every_rung_exchanges_its_messages():
