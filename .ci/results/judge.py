@@ -217,8 +217,10 @@ def _decide(pairs: Sequence[Pair], asked: Asked, used: list[Accepted]) -> list[G
         grounds = Grounds.given(pair.head, pair.base, Path(records.BASE), stores=stores, policy=policy, label="base")
         there = select_accepted(asked.changes, asked.project, pair.head, pair.base)
         grounds = grounds.accepting({**there, **grounds.policy.accepted})
-        more = {each.metric: each for each in _accept_more(judge(pair.head, grounds).result, pair, asked)}
-        found = judge(pair.head, grounds.accepting({**grounds.policy.accepted, **more})).result
+        found = judge(pair.head, grounds).result
+        more = {each.metric: each for each in _accept_more(found, pair, asked)} if asked.words else {}
+        if more:
+            found = judge(pair.head, grounds.accepting({**grounds.policy.accepted, **more})).result
         used += [*more.values(), *(each.accepted for each in found.reasons if isinstance(each, AcceptedChange))]
         results.append(found)
     return results

@@ -228,6 +228,7 @@ def _against(good: str) -> str:
 def _text(api: Api, branch: str, known: Range, newest: Verdict) -> str:
     """The issue's text. All that is not ours stands in a block of code: GitHub makes no link and no mention of it."""
     home = f"{server()}/{api.repository}"
+    count = _distance(api, known.good, known.first) if known.good else None
     run = newest.status.url
     is_run = re.fullmatch(rf"{re.escape(home)}/actions/runs/[0-9]{{1,20}}", run) is not None
     return "\n\n".join(
@@ -235,8 +236,8 @@ def _text(api: Api, branch: str, known: Range, newest: Verdict) -> str:
             f"{MARK}\n<!-- range {known.good}..{known.first} -->",
             f"`{branch}` has regressed. Verdict on {newest.commit}{f', of [this run]({run})' if is_run else ''}:",
             f"```text\n{_inert(newest.status.text)}\n```",
-            *_describe_range(api, home, known),
-            *_describe_commands(api, known, newest),
+            *_describe_range(home, known, count),
+            *_describe_commands(known, count, newest),
             _ENDING,
         ]
     )
@@ -248,8 +249,7 @@ def _inert(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
-def _describe_range(api: Api, home: str, known: Range) -> Iterator[str]:
-    count = _distance(api, known.good, known.first) if known.good else None
+def _describe_range(home: str, known: Range, count: int | None) -> Iterator[str]:
     if count is None:
         yield (
             f"First measured in {known.first}. The range is unknown: what it was compared with is no longer in the "
@@ -261,7 +261,7 @@ def _describe_range(api: Api, home: str, known: Range) -> Iterator[str]:
         yield f"First measured in {known.first}. It came with [{commits} after {known.good}]({link})."
 
 
-def _describe_commands(api: Api, known: Range, newest: Verdict) -> Iterator[str]:
+def _describe_commands(known: Range, count: int | None, newest: Verdict) -> Iterator[str]:
     """Commands that measure it again, and that find the commit where there are several."""
     names = _scenarios(newest.status.text)
     base = known.good or newest.status.base
@@ -269,7 +269,7 @@ def _describe_commands(api: Api, known: Range, newest: Verdict) -> Iterator[str]
         yield "The run names the scenario, and what it was compared with."
         return
     lines = [f"git checkout {newest.commit}", f'pytest -m "{" or ".join(names)}" --ldos-base {base}']
-    is_search = known.good and _distance(api, known.good, known.first) != 1
+    is_search = known.good and count != 1
     if is_search:
         lines += [f"ldos bisect {known.good} {known.first} --scenario {each}" for each in names]
     yield "\n".join(["To reproduce it:", "", "```console", *(f"$ {line}" for line in lines), "```"])

@@ -31,7 +31,9 @@ def find_work(
     trace: DecodedTrace, states: pl.DataFrame, cpus: Mapping[int, Collection[int]]
 ) -> Callable[[TrialSpan], Placed | None]:
     """Finds the work of processes whose CPUs are given by pid; the result returns that in a trial, if there is any."""
-    owners = thread_owners(trace) if cpus and len(states) else {}
+    if not cpus:
+        return lambda trial: None
+    owners = thread_owners(trace) if len(states) else {}
     allowed = {tid: cpus[pid] for tid, pid in owners.items() if pid in cpus}
     runs = states.filter((pl.col("state") == RUNNING) & pl.col("tid").is_in(list(allowed)))
     is_time = len(runs) > 0
@@ -39,7 +41,7 @@ def find_work(
         begins, ends, who, on = (runs[name].to_numpy() for name in ("begin_ns", "end_ns", "tid", "cpu"))
     else:
         allowed = dict(cpus)
-        tables = [each for each in trace.events.values() if cpus and "vpid" in each.columns]
+        tables = [each for each in trace.events.values() if "vpid" in each.columns]
         rows = [np.stack([each.timestamp_ns, each["vpid"], each.cpu_id]) for each in tables]
         begins, who, on = np.concatenate([np.zeros((3, 0), np.int64), *rows], axis=1)
         ends = begins + 1
