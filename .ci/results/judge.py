@@ -113,6 +113,10 @@ def main() -> int:
         bases, hosts = {asked.base} - {""}, {}
         for label in labels:
             hosts[label] = _judge(arguments.received, label, asked, bases, used)
+        if any(each.get("accepted") for each in hosts.values()):  # then the result of the machines' jobs says nothing
+            for label in (each for each in labels if _has_failed_otherwise(arguments.received, each)):
+                if hosts[label]["state"] is State.SUCCESS:
+                    hosts[label] = {"state": State.ERROR, "text": "another test failed, or its exit status is unknown"}
     except (Failed, LdosError) as error:
         sys.stderr.write(f"judge: {one_line(str(error))}\n")
         return 2
@@ -255,14 +259,15 @@ def _machines_verdict(received: Path, label: str, results: Sequence[GateResult])
         raise Failed(f"{label} has judged nothing")
     red = {each.scenario for each in document.sections if each.verdict is Verdict.REGRESSED}
     accepted = {each.scenario for each in results if each.verdict is Verdict.ACCEPTED}
-    is_regression_alone = file.with_name("exit-status").is_file() and _read_status(file.parent) in {"0", "10"}
-    is_accepted = document.verdict is Verdict.REGRESSED and red and red <= accepted and is_regression_alone
+    is_accepted = document.verdict is Verdict.REGRESSED and red and red <= accepted
     return Verdict.ACCEPTED if is_accepted else document.verdict
 
 
-def _read_status(folder: Path) -> str:
-    """The exit status of pytest on the machine, which is 1 if any other test failed, too."""
-    return read_file(folder / "exit-status", 10).strip()
+def _has_failed_otherwise(received: Path, label: str) -> bool:
+    """True unless the machine's exit status says that at most a regression failed; it is 1 if another test did, too."""
+    folder = find_artifact(received, "result", label)
+    file = None if folder is None else folder / "exit-status"
+    return file is None or not file.is_file() or read_file(file, 10).strip() not in {"0", "10"}
 
 
 def _word(results: Sequence[GateResult], machines: Verdict, *, is_strict: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -321,8 +322,34 @@ def test_what_only_the_machine_knows_stays_red(judge):
     assert "says the machine" in found["text"]
 
 
-def test_another_failed_test_stays_red(judge):
-    assert judge("T1", status="1")[0]["state"] == "failure"
+def test_another_failed_test_is_not_green(judge):
+    found, _ = judge("T1", status="1")
+    assert (found["state"], found["text"]) == ("error", "another test failed, or its exit status is unknown")
+
+
+@pytest.mark.parametrize(("status", "state"), [("0", "success"), ("1", "error"), (None, "error")])
+def test_another_failed_test_on_another_machine_is_not_green(judge, tmp_path, monkeypatch, status, state):
+    """The result of the machines' jobs is one for all of them."""
+    judge("T1")
+    for kind in ("trials", "result"):
+        folder = tmp_path / "received" / f"{kind}-ldos-lab-b"
+        shutil.copytree(tmp_path / "received" / f"{kind}-ldos-lab", folder)
+    head = folder.with_name("trials-ldos-lab-b") / "run/baseline"
+    shutil.copy(head / "base/trials.json", tmp_path / "base.json")
+    base, commit = (
+        json.loads((tmp_path / "base.json").read_text("utf-8")),
+        json.loads((head / "trials.json").read_text("utf-8"))["commit"],
+    )
+    write_atomically(head / "trials.json", json.dumps({**base, "commit": commit}))
+    passed = full_document(sections=(Section(scenario="baseline", verdict=Verdict.PASSED),))
+    write_atomically(folder / "result.json", json_text.render(passed))
+    (folder / "exit-status").unlink()
+    if status:
+        write_atomically(folder / "exit-status", status)
+    monkeypatch.setenv("HOST_CLASSES", '["ldos-lab", "ldos-lab-b"]')
+    judge("T1")
+    hosts = json.loads((tmp_path / "made/verdicts.json").read_text("utf-8"))["hosts"]
+    assert (hosts["ldos-lab"]["state"], hosts["ldos-lab-b"]["state"]) == ("success", state), hosts
 
 
 def test_word_on_another_commit(judge):
