@@ -15,7 +15,7 @@ import pytest
 
 from pytest_ldos.host.availability import find_ros_packages
 from pytest_ldos.host.fingerprint import pids_with
-from pytest_ldos.robot.stack.ros2.installed import ros2_available
+from pytest_ldos.robot.stack.ros2.installed import ZENOH, ros2_available
 from pytest_ldos.robot.stack.ros2.state import GAZEBO_PACKAGES
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.words import Simulation
@@ -72,9 +72,9 @@ def leaves_nothing(mark) -> Iterator[Callable[[], None]]:
     check()
 
 
-@pytest.fixture(params=["rmw_fastrtps_cpp", "rmw_cyclonedds_cpp"])
+@pytest.fixture(params=["rmw_fastrtps_cpp", "rmw_cyclonedds_cpp", ZENOH])
 def rmw(request) -> str:
-    """Both middlewares; the run says which one it had."""
+    """Each middleware; the run says which one it had."""
     found = ros2_available(StackSpec(ros2=Ros2Spec(sim=Simulation.MOCK, rmw=request.param)))
     if not found.ok:
         pytest.skip(found.reason)
