@@ -85,7 +85,8 @@ def key_of(item: pytest.Item) -> Key | None:
     marked = item.get_closest_marker(MARK)
     stack = str(marked.args[0]) if marked else STACKS[folder]
     if folder.endswith("/stack") and not marked:
-        stack += f", {SIMULATIONS[str(parameters.get('sim', 'gz' if 'gazebo' in path else 'mock'))]}"
+        sim = "gz" if "gazebo" in path else os.environ.get("LDOS_SIM", "mock")
+        stack += f", {SIMULATIONS[str(parameters.get('sim', sim))]}"
     system = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
     return f"{ros}; {system}, {platform.machine()}", str(parameters.get("rmw", middleware)), stack
 

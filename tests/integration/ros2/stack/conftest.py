@@ -1,6 +1,7 @@
-"""Runs of the real stack (ROS 2, MoveIt, ros2_control, mock hardware), and what they may not leave behind.
+"""Runs of the real stack (ROS 2, MoveIt, ros2_control), and what they may not leave behind.
 
-They need the workspace `ros_ws`, built and sourced. Gazebo has tests of its own where it is installed.
+They need the workspace `ros_ws`, built and sourced. The arm is mock hardware, or Gazebo's with `LDOS_SIM=gz`; Gazebo also
+has tests of its own where it is installed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pytest_ldos.scenario.words import Simulation
 from tests.builders.needs import lttng_here
 from tests.integration.project import Project, left_in_memory, make_project, shared_memory
 
+SIM = os.environ.get("LDOS_SIM", "mock")
 MOCK = StackSpec(ros2=Ros2Spec(sim=Simulation.MOCK))
 GAZEBO = find_ros_packages(GAZEBO_PACKAGES)
 needs_gazebo = pytest.mark.skipif(not GAZEBO.ok, reason=GAZEBO.reason or "Gazebo is installed")
@@ -55,7 +57,7 @@ def survivors(mark: str) -> dict[int, str]:
 @pytest.fixture
 def project(tmp_path, mark) -> Project:
     made = make_project(tmp_path)
-    made.environment |= {"LDOS_STACK": "ros2", "LDOS_SIM": "mock"}
+    made.environment |= {"LDOS_STACK": "ros2", "LDOS_SIM": SIM}
     return made
 
 

@@ -10,6 +10,7 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import build_execution
 from tests.integration.project import make_project
+from tests.integration.ros2.stack.conftest import SIM
 
 ONE = ("--ldos-trials=1", "--ldos-warmup=0")
 
@@ -177,7 +178,7 @@ def test_simultaneous_stacks_do_not_discover_each_other(tmp_path, leaves_nothing
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         project = make_project(tmp_path / name)
-        project.environment |= {"LDOS_STACK": "ros2", "LDOS_SIM": "mock"}
+        project.environment |= {"LDOS_STACK": "ros2", "LDOS_SIM": SIM}
         projects.append(project)
     runs = [
         project.start("-m", "baseline", "--ldos-trials=2", "--ldos-warmup=0", "--ldos-traces=all")
