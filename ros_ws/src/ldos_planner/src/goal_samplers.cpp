@@ -21,6 +21,7 @@
 
 #include "ldos_planner/goal_samplers.hpp"
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +70,32 @@ public:
   }
 };
 
+/// Restarts a solver itself, from the seed's joints. MoveIt's solvers restart from a generator seeded with the
+/// time of day, and for a limited time; a limit of zero means a single attempt (kinematics_base.hpp).
+class SeededIK : public IKConstraintSampler
+{
+public:
+  SeededIK(
+    const planning_scene::PlanningSceneConstPtr & scene, const std::string & group, Seed seed)
+  : IKConstraintSampler(scene, group, seed), seed_(seed) {}
+
+  bool sample(
+    moveit::core::RobotState & state, const moveit::core::RobotState & reference,
+    unsigned int max_attempts) override
+  {
+    // A solver that finds nothing in a single attempt may need its time.
+    const bool restarts_itself = calls_ >= single_attempts;
+    setIKTimeout(restarts_itself ? jmg_->getDefaultIKTimeout() : 0.0);
+    std::srand(seed_ + calls_++);  // KDL leaves a local minimum by Eigen's setRandom
+    return IKConstraintSampler::sample(state, reference, max_attempts);
+  }
+
+private:
+  static constexpr unsigned int single_attempts = 100;
+  Seed seed_;
+  unsigned int calls_ = 0;
+};
+
 bool is_joints(const Constraints & goal)
 {
   return !goal.joint_constraints.empty() && goal.position_constraints.empty() &&
@@ -109,7 +136,7 @@ ConstraintSamplerPtr GoalSamplers::alloc(
   } else if (is_joints(goal)) {
     sampler = std::make_shared<JointConstraintSampler>(scene, group, *seed);
   } else {
-    sampler = std::make_shared<IKConstraintSampler>(scene, group, *seed);
+    sampler = std::make_shared<SeededIK>(scene, group, *seed);
   }
   return sampler->configure(goal) ? sampler : nullptr;
 }
