@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -56,9 +57,15 @@ def count_problems(spec: ScenarioSpec, goals: Sequence[StimulusCase] | str) -> i
 def read_problems(spec: PlanSpec) -> CaseBook:
     """Reads problems, with the planner and the limits of the settings in place of their own.
 
-    Each case's message has ``scene`` and ``request``, as fields of the types. Raises `ConfigurationError` if a file
-    cannot be read, a request has no scene, a number is not finite, a name occurs twice, or there is no problem.
+    Each case's message has ``scene`` and ``request``, as fields of the types. Files are read once in a process, which
+    takes seconds for hundreds of them. Raises `ConfigurationError` if a file cannot be read, a request has no scene, a
+    number is not finite, a name occurs twice, or there is no problem.
     """
+    return _read(spec, Path.cwd())
+
+
+@cache
+def _read(spec: PlanSpec, _folder: Path) -> CaseBook:
     path = Path(spec.problems)
     found = list(_of_folder(path) if path.is_dir() else _by_hand(path))
     if not found:
