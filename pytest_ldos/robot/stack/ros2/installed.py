@@ -96,7 +96,7 @@ def _await_port(router: Child) -> int:
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while router.exit_code is None and time.monotonic() < deadline:
         for each in psutil.net_connections("tcp"):  # of a process only since psutil 6, Ubuntu 24.04 has 5.9
-            if each.pid == router.pid and each.status == psutil.CONN_LISTEN:
+            if each.pid == router.pid and each.laddr and each.status == psutil.CONN_LISTEN:
                 return each.laddr.port
         time.sleep(_POLL_S)
     reason = f"{PROGRAM} did not listen within {_READY_TIMEOUT_S:.0f} s"
