@@ -42,7 +42,7 @@ const unpack = async (data) => {
       for (let row = 0; row < count; row += 1) {
         column[row] = bytes[offset + row] | (bytes[offset + count + row] << 8) | (bytes[offset + 2 * count + row] << 16) | (bytes[offset + 3 * count + row] << 24);
       }
-      if (name === "begin" || name === "sent") {
+      if (["begin", "sent", "tail"].includes(name)) {
         for (let row = 1; row < count; row += 1) { column[row] += column[row - 1]; }
       }
       tables[kind][name] = column;
@@ -63,6 +63,8 @@ const duration = (us) => {
   if (size >= 1e6) { return `${(us / 1e6).toPrecision(4)} s`; }
   return size >= 1e3 ? `${(us / 1e3).toPrecision(4)} ms` : `${us.toPrecision(3)} µs`;
 };
+
+const counted = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 class Zoom {
   constructor(place, data, tables) {
@@ -101,7 +103,7 @@ class Zoom {
     this.box.className = "canvas";
     this.box.tabIndex = 0;
     this.box.setAttribute("role", "group");
-    this.box.ariaLabel = "Timeline: plus and minus zoom, the arrow keys move, 0 shows all";
+    this.box.ariaLabel = "Timeline: plus and minus zoom, the arrow keys move, 0 shows all, n and p follow the next and previous publication, Escape ends it";
     this.canvas = make("canvas", this.box);
     this.canvas.setAttribute("role", "img");
     this.status = make("p", this.place);
@@ -115,10 +117,17 @@ class Zoom {
       }
     }, { passive: false });
     let held = null;
-    this.canvas.addEventListener("pointerdown", (event) => { held = [event.clientX, this.from, this.until]; this.canvas.setPointerCapture(event.pointerId); });
+    let dragged = false;
+    this.canvas.addEventListener("pointerdown", (event) => {
+      held = [event.clientX, this.from, this.until];
+      dragged = false;
+      this.canvas.setPointerCapture(event.pointerId);
+    });
+    this.canvas.addEventListener("click", (event) => { if (!dragged) { this.pick(event); } });
     this.canvas.addEventListener("pointerup", () => { held = null; });
     this.canvas.addEventListener("pointermove", (event) => {
       if (held) {
+        dragged ||= Math.abs(event.clientX - held[0]) > 3;
         const shift = ((held[0] - event.clientX) / this.width()) * (held[2] - held[1]);
         this.show(held[1] + shift, held[2] + shift);
       } else { this.tell(event); }
@@ -143,6 +152,118 @@ class Zoom {
   goal(number) {
     const [, begin, length] = this.data.goals[number];
     this.show(begin - 0.05 * length, begin + 1.05 * length);
+    this.trace(this.ofGoal(number));
+  }
+
+  /* Publications of action servers during a goal: status, feedback. */
+  ofGoal(number) {
+    const { sent, topic, count } = this.tables.messages;
+    const [, begin, length] = this.data.goals[number];
+    const found = [];
+    for (let at = lowest(sent, begin / this.data.unit, 0, count); at < count && sent[at] * this.data.unit <= begin + length; at += 1) {
+      if ((this.data.words[topic[at]] || "").includes("/_action/")) { found.push(at); }
+    }
+    return found;
+  }
+
+  /* Follows the publication under the pointer, or the goal; nothing, if there is none. */
+  pick(event) {
+    const { track, sent, count } = this.tables.messages;
+    const row = Math.floor((event.offsetY - this.top) / this.row);
+    if (row < 0) {
+      const number = this.data.goals.findIndex(([, begin, length]) => begin <= this.at(event) && this.at(event) <= begin + length);
+      this.trace(number < 0 ? [] : this.ofGoal(number));
+      return;
+    }
+    const [at, slack] = [this.at(event), (8 * (this.until - this.from)) / this.width()];
+    let nearest = -1;
+    for (let each = lowest(sent, (at - slack) / this.data.unit, 0, count); each < count && sent[each] * this.data.unit <= at + slack; each += 1) {
+      const isNearer = nearest < 0 || Math.abs(sent[each] * this.data.unit - at) < Math.abs(sent[nearest] * this.data.unit - at);
+      if (track[each] === row && isNearer) { nearest = each; }
+    }
+    this.trace(nearest < 0 ? [] : [nearest]);
+  }
+
+  step(by) {
+    const { sent, count } = this.tables.messages;
+    const last = this.lit ? this.lit.seeds[0] : lowest(sent, this.from / this.data.unit, 0, count) - (by > 0);
+    const next = Math.min(Math.max(last + by, 0), count - 1);
+    if (count) {
+      const at = sent[next] * this.data.unit;
+      if (at < this.from || at > this.until) { this.move((at - (this.from + this.until) / 2) / (this.until - this.from)); }
+      this.trace([next]);
+    }
+  }
+
+  /* Lights what these publications were made from, and what was made from them. */
+  trace(seeds) {
+    const { messages, arrows } = this.tables;
+    const next = (row) => (arrows.made[row] ? arrows.tail[row] + arrows.made[row] : -1);
+    if (!this.sources) {
+      this.sources = new Map();
+      for (let row = 0; row < arrows.count; row += 1) {
+        if (arrows.made[row]) { this.sources.set(next(row), [...(this.sources.get(next(row)) || []), row]); }
+      }
+    }
+    const led = (at) => {
+      const rows = [];
+      for (let row = lowest(arrows.tail, at, 0, arrows.count); row < arrows.count && arrows.tail[row] === at; row += 1) { rows.push([row, next(row)]); }
+      return rows;
+    };
+    const lit = { seeds, sent: new Set(seeds), arrows: new Set() };
+    for (const steps of [led, (at) => (this.sources.get(at) || []).map((row) => [row, arrows.tail[row]])]) {
+      const [open, seen] = [[...seeds], new Set(seeds)];
+      while (open.length) {
+        for (const [row, other] of steps(open.pop())) {
+          lit.arrows.add(row);
+          if (other >= 0 && !seen.has(other)) {
+            seen.add(other);
+            lit.sent.add(other);
+            open.push(other);
+          }
+        }
+      }
+    }
+    this.lit = seeds.length ? lit : null;
+    const received = new Set([...lit.arrows].map((row) => `${arrows.tail[row]} ${arrows.head[row]} ${arrows.taken[row]}`));
+    const from = seeds.length > 1 ? `${seeds.length} publications of a goal's action` : seeds.map((at) => `${this.data.words[messages.topic[at]]} at ${duration(messages.sent[at] * this.data.unit)}`);
+    this.followed = `; following ${from}: ${counted(lit.sent.size, "publication")}, ${counted(received.size, "reception")}; Escape ends it`;
+    const word = (number) => this.data.words[number];
+    const names = new Set();
+    const name = (node, role, topic) => { [word(node), word(topic), `${word(node)} ${role} ${word(topic)}`].forEach((each) => names.add(each)); };
+    for (const at of lit.sent) { name(messages.node[at], "publishes", messages.topic[at]); }
+    for (const row of lit.arrows) { name(arrows.node[row], "subscribes", messages.topic[arrows.tail[row]]); }
+    document.documentElement.classList.toggle("following", seeds.length > 0);
+    for (const each of document.querySelectorAll("svg.flow g > title")) { each.parentNode.classList.toggle("lit", names.has(each.textContent.split(": ")[0])); }
+    for (const { cells, classList } of document.querySelectorAll("main tbody tr")) {
+      classList.toggle("lit", cells.length > 2 && names.has(`${cells[1].textContent.replace(/ \([^()]*\)$/, "")} ${cells[2].textContent} ${cells[0].textContent}`));
+    }
+    this.status.textContent = this.lit ? this.followed.slice(2) : "";
+    this.draw();
+  }
+
+  drawLit(pen, width) {
+    const { unit } = this.data;
+    const { messages, arrows } = this.tables;
+    pen.fillStyle = this.colours.page;
+    pen.globalAlpha = 0.7;
+    pen.fillRect(this.names, this.top, width - this.names, this.height - 24 - this.top);
+    pen.globalAlpha = 1;
+    for (const row of this.lit.arrows) {
+      const made = arrows.made[row] ? arrows.tail[row] + arrows.made[row] : -1;
+      const taken = (messages.sent[arrows.tail[row]] + arrows.taken[row]) * unit;
+      if (made >= 0 && messages.track[made] === arrows.head[row]) {
+        const [from, until] = [Math.max(this.x(taken), this.names), Math.min(this.x(messages.sent[made] * unit), width)];
+        pen.fillStyle = this.colours.s0;
+        if (until > from) { pen.fillRect(from, this.top + this.row * arrows.head[row] + 4, Math.max(until - from, 1), 12); }
+      }
+      this.arrow(pen, row);
+    }
+    pen.fillStyle = this.colours.text;
+    for (const at of this.lit.sent) {
+      const x = this.x(messages.sent[at] * unit);
+      if (x >= this.names && x <= width) { pen.fillRect(x - 1, this.top + this.row * messages.track[at], this.lit.seeds.includes(at) ? 5 : 3, 6); }
+    }
   }
 
   width() { return Math.max(this.box.clientWidth - this.names, 100); }
@@ -164,7 +285,7 @@ class Zoom {
   }
 
   key(event) {
-    const acts = { "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.show(0, this.data.length), ArrowLeft: () => this.move(-0.2), ArrowRight: () => this.move(0.2) };
+    const acts = { "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.show(0, this.data.length), ArrowLeft: () => this.move(-0.2), ArrowRight: () => this.move(0.2), n: () => this.step(1), p: () => this.step(-1), Escape: () => this.trace([]) };
     if (event.key in acts && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       acts[event.key]();
@@ -193,10 +314,10 @@ class Zoom {
     this.axis(pen, width);
     this.data.tracks.forEach((_, track) => this.track(pen, track, width));
     this.data.goals.forEach((goal) => this.goalSlice(pen, goal, width));
-    const arrows = this.arrows(pen);
     const told = `${duration(this.until - this.from)} from ${duration(this.from)}`;
     this.canvas.ariaLabel = `Timeline, ${told}`;
-    this.status.textContent = arrows ? told : `${told}; zoom in to see arrows`;
+    if (this.lit) { this.drawLit(pen, width); }
+    this.status.textContent = told + (this.lit ? this.followed : this.arrows(pen) ? "" : "; zoom in to see arrows");
   }
 
   gaps(pen, width) {
@@ -294,27 +415,28 @@ class Zoom {
 
   arrows(pen) {
     const { unit } = this.data;
-    const { count, tail, sent, head, taken } = this.tables.arrows;
-    const first = lowest(sent, this.from / unit, 0, count);
-    const last = lowest(sent, this.until / unit, first, count);
+    const { messages, arrows } = this.tables;
+    const [first, last] = [this.from, this.until].map((us) => lowest(arrows.tail, lowest(messages.sent, us / unit, 0, messages.count), 0, arrows.count));
     if (last - first > 600) { return false; }
-    pen.strokeStyle = this.colours.text;
     pen.globalAlpha = 0.55;
-    for (let row = Math.max(first - 50, 0); row < last; row += 1) {
-      const begin = sent[row] * unit;
-      const end = begin + taken[row] * unit;
-      if (end < this.from) { continue; }
-      const [x, y] = [this.x(begin), this.top + this.row * tail[row] + 2];
-      const [toX, toY] = [this.x(end), this.top + this.row * head[row] + 4];
-      if (x < this.names) { continue; }
-      pen.beginPath();
-      pen.moveTo(x, y);
-      pen.lineTo(toX, toY);
-      pen.lineTo(toX - 3, toY + (toY > y ? -4 : 4));
-      pen.stroke();
-    }
+    for (let row = Math.max(first - 50, 0); row < last; row += 1) { this.arrow(pen, row); }
     pen.globalAlpha = 1;
     return true;
+  }
+
+  arrow(pen, row) {
+    const { messages, arrows } = this.tables;
+    const tail = arrows.tail[row];
+    const [begin, end] = [messages.sent[tail], messages.sent[tail] + arrows.taken[row]].map((each) => each * this.data.unit);
+    const [x, y] = [this.x(begin), this.top + this.row * messages.track[tail] + 2];
+    const [toX, toY] = [this.x(end), this.top + this.row * arrows.head[row] + 4];
+    if (end < this.from || begin > this.until || x < this.names) { return; }
+    pen.strokeStyle = this.colours.text;
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(toX, toY);
+    pen.lineTo(toX - 3, toY + (toY > y ? -4 : 4));
+    pen.stroke();
   }
 
   tell(event) {

@@ -306,5 +306,6 @@ _MEANINGS: Final = (
         "timeline",
         "of each thread, from above: publications, callback runs, the executor's state, waits for a CPU in red",
     ),
+    ("click", "on a publication or goal: what it came from and led to, in timeline, graph and table of connections"),
     ("executor", "it waits for work, collects what is ready and takes it, or executes: callbacks, services, actions"),
 )

@@ -47,13 +47,24 @@ class Slices:
 
 @dataclass(frozen=True)
 class Arrows:
-    """Messages from publication to reception, without those `left_out` because others are at the same position."""
+    """Messages from publication to reception, without those `left_out` because others are at the same position.
 
-    tail: Numbers
+    Attributes:
+        track, sent_us, topic, node: of each publication at an end of an arrow, by time; `topic` and `node` are words.
+        tail: index of the message's publication.
+        head, taken_us, receiver: track, time and node of the reception.
+        made: index of a publication made from the message, -1 for none; with several there are several arrows.
+    """
+
+    track: Numbers
     sent_us: Numbers
+    topic: Numbers
+    node: Numbers
+    tail: Numbers
     head: Numbers
     taken_us: Numbers
-    word: Numbers
+    receiver: Numbers
+    made: Numbers
     left_out: int = 0
 
     def __len__(self) -> int:
@@ -114,6 +125,7 @@ class _Builder:
             **self._states(),
             "cpu": self._cpu_waits(thread_states),
         }
+        arrows = self._arrows(topics)
         return Timeline(
             length_us=max((self._end_ns - self._begin_ns) // 1000, 1),
             tracks=tuple(
@@ -121,7 +133,7 @@ class _Builder:
             ),
             words=tuple(self._words),
             slices=slices,
-            arrows=self._arrows(topics),
+            arrows=arrows,
             goals=tuple(self._goals(goals, names)),
             gaps=tuple(self._gaps()),
             without_states=len(self._threads) - len({row for each in STATES for row in slices[each].track.tolist()}),
@@ -169,9 +181,11 @@ class _Builder:
 
     def _arrows(self, topics: Numbers) -> Arrows:
         model = self._model
-        sent = model.publications.select("publisher", publication="id", tail="thread", sent="time_ns")
-        taken = model.takes.select(take="id", head="thread", taken="time_ns")
-        joined = self._flow.transport.join(sent, on="publication").join(taken, on="take").drop_nulls(["tail", "head"])
+        sent = model.publications.select("publisher", publication="id", tail="thread", sent="time_ns").drop_nulls()
+        taken = model.takes.select("subscription", take="id", head="thread", taken="time_ns").drop_nulls(
+            ["head", "taken"]
+        )
+        joined = self._flow.transport.join(sent, on="publication").join(taken, on="take")
         step = max((self._end_ns - self._begin_ns) // MOST, 1)
         while True:
             place = ["tail", "head", "publisher", pl.col("sent") // step]
@@ -179,13 +193,28 @@ class _Builder:
             if len(kept) <= MOST:
                 break
             step *= 2
-        kept = kept.sort("sent")
+        found = kept.join(self._flow.uses.select("take", made="publication"), on="take", how="left")
+        used = pl.concat([found["publication"], found["made"].drop_nulls()]).unique()
+        ends = (
+            sent.filter(pl.col("publication").is_in(used.implode())).sort("sent", "publication").with_row_index("row")
+        )
+        numbers = ends.select("publication", "row")
+        found = found.join(numbers, on="publication").sort("row", "taken")
+        found = found.join(numbers.rename({"row": "next"}), left_on="made", right_on="publication", how="left")
+        senders, receivers = (
+            self._numbered([self._names.node(each) for each in table["node"]])
+            for table in (model.publishers, model.subscriptions)
+        )
         return Arrows(
-            tail=self._track[kept["tail"].to_numpy()],
-            sent_us=self._us(kept["sent"].to_numpy()),
-            head=self._track[kept["head"].to_numpy()],
-            taken_us=self._us(kept["taken"].to_numpy()),
-            word=_pick(topics, kept["publisher"]),
+            track=self._track[ends["tail"].to_numpy()],
+            sent_us=self._us(ends["sent"].to_numpy()),
+            topic=_pick(topics, ends["publisher"]),
+            node=_pick(senders, ends["publisher"]),
+            tail=found["row"].to_numpy().astype(np.int64),
+            head=self._track[found["head"].to_numpy()],
+            taken_us=self._us(found["taken"].to_numpy()),
+            receiver=_pick(receivers, found["subscription"]),
+            made=found["next"].cast(pl.Int64).fill_null(-1).to_numpy(),
             left_out=len(joined) - len(kept),
         )
 
@@ -385,12 +414,18 @@ def _data(timeline: Timeline) -> str:
     }
     arrows = timeline.arrows
     sent = arrows.sent_us // unit
-    columns["arrows"] = [
-        ("tail", arrows.tail),
+    columns["messages"] = [
+        ("track", arrows.track),
         ("sent", _differences(sent)),
+        ("topic", arrows.topic),
+        ("node", arrows.node),
+    ]
+    columns["arrows"] = [
+        ("tail", _differences(arrows.tail)),
         ("head", arrows.head),
-        ("taken", arrows.taken_us // unit - sent),
-        ("word", arrows.word),
+        ("taken", arrows.taken_us // unit - sent[arrows.tail]),
+        ("node", arrows.receiver),
+        ("made", np.where(arrows.made < 0, 0, arrows.made - arrows.tail)),
     ]
     packed = b"".join(_planes(column) for table in columns.values() for _, column in table)
     plain: dict[str, Any] = {

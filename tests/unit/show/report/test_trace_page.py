@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import zlib
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -31,12 +32,13 @@ from pytest_ldos.show.report.trace_against import (
     render_against,
     see_run,
 )
-from pytest_ldos.show.report.trace_graph import build_graph, draw_graph, lay_out
+from pytest_ldos.show.report.trace_graph import OF_EVERY_NODE, build_graph, draw_graph, lay_out
 from pytest_ldos.show.report.trace_timeline import describe_timeline, draw_timeline
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.lineage import Kind, LineageIndex
 from pytest_ldos.trace.flow.summary import STATES, executor_states, states_in_windows
 from pytest_ldos.trace.flow.timeliness import connections_on, summarize_connections
 from tests.builders.foreign import analysis
@@ -190,7 +192,7 @@ def unpacked(data):
         for name in names:
             planes = np.frombuffer(content[: 4 * count], dtype=np.uint8).reshape(4, count)
             column = np.ascontiguousarray(planes.T).view("<i4").ravel()
-            tables[kind][name] = np.cumsum(column) if name in {"begin", "sent"} else column
+            tables[kind][name] = np.cumsum(column) if name in {"begin", "sent", "tail"} else column
             content = content[4 * count :]
     return tables
 
@@ -203,7 +205,9 @@ def test_the_timeline_has_every_run_at_its_time(analyzed, page):
     names = {data["words"][word] for word in set(runs["word"].tolist())}
     assert "/relay: /src_a" in names
     arrows = unpacked(data)["arrows"]
-    assert len(arrows["tail"]) == len(analyzed.flow.transport)
+    assert len({*zip(*(arrows[name].tolist() for name in ("tail", "taken", "node")), strict=True)}) == len(
+        analyzed.flow.transport
+    )
     assert (arrows["taken"] >= 0).all()
 
 
@@ -215,8 +219,9 @@ def test_too_many_neighbouring_spans_are_merged(analyzed, monkeypatch):
     assert len(runs) + runs.merged == len(analyzed.flow.model.callback_runs)
     order = np.lexsort((runs.begin_us, runs.track))
     assert order.tolist() == list(range(len(runs)))
-    assert len(timeline.arrows) <= 100
-    assert len(timeline.arrows) + timeline.arrows.left_out == len(analyzed.flow.transport)
+    assert len(timeline.arrows) <= 100 + len(analyzed.flow.uses)
+    received = {*zip(timeline.arrows.tail.tolist(), timeline.arrows.taken_us.tolist(), strict=True)}
+    assert len(received) + timeline.arrows.left_out == len(analyzed.flow.transport)
 
 
 def test_the_timeline_has_the_states_of_executors(analyzed, page):
@@ -322,7 +327,9 @@ def test_a_million_spans_make_a_page_below_5_mb(analyzed):
     made = timelines.build_timeline(analyzed.flow, {}, [], None)
     rows = generator.integers(0, 40, timelines.MOST)
     times = np.sort(generator.integers(0, 600_000_000, timelines.MOST))
-    arrows = timelines.Arrows(rows, times, rows[::-1], times + generator.integers(0, 999, timelines.MOST), rows)
+    taken, tail = times + generator.integers(0, 999, timelines.MOST), np.arange(timelines.MOST)
+    made_of = np.minimum(tail + generator.integers(0, 50, timelines.MOST), timelines.MOST - 1)
+    arrows = timelines.Arrows(rows, times, rows, rows, tail, rows[::-1], taken, rows, made_of)
     states = timelines._bounded(
         track, begin, generator.integers(0, 500, len(begin)), np.full(len(begin), -1), most=60_000
     )
@@ -396,6 +403,26 @@ def test_tables_as_json(analyzed):
     assert data["damage"] == ""
 
 
+FOLLOWS = """<script>
+const key = (name) => document.querySelector(".canvas").dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+const follow = () => {
+  let at = -1;
+  for (const number of NUMBERS) {
+    for (; at < number; at += 1) { key("n"); }
+    const lit = [...document.querySelectorAll("svg.flow g.topic.lit > title")].map((each) => each.textContent.split(": ")[0]);
+    const line = document.createElement("p");
+    line.textContent = `${document.querySelector("[role=status]").textContent} ${lit.sort()}`;
+    document.body.append(line);
+  }
+  key("Escape");
+};
+new MutationObserver((_, observer) => {
+  if (document.querySelector(".canvas")) { observer.disconnect(); follow(); }
+}).observe(document.querySelector(".timeline"), { childList: true });
+</script>"""
+"""Follows publications of these numbers by keys, and writes the status and the lit topics of the graph."""
+
+
 @pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
 class TestInABrowser:
     def test_script_runs_without_console_messages(self, page, tmp_path):
@@ -405,6 +432,30 @@ class TestInABrowser:
         assert "<canvas" in found.dom
         assert found.dom.count('<button type="button">') > 20
         assert re.search(r'role="status">[^<]* from ', found.dom)
+
+    def test_followed_publication_lights_what_it_came_from_and_led_to(self, analyzed, page, tmp_path):
+        """As `LineageIndex` finds it, which searches another graph."""
+        sent, words = unpacked(payload(page))["messages"], payload(page)["words"]
+        model, index = analyzed.flow.model, LineageIndex(analyzed.flow)
+        times = (model.publications["time_ns"] - timelines._extent(model)[0]) // 1000
+        topics = model.publishers["topic"].to_list()
+        expected = {}
+        for number in range(0, len(sent["sent"]), 23):
+            topic = words[sent["topic"][number]]
+            rows = (times == int(sent["sent"][number])).arg_true().to_list()
+            (origin,) = [row for row in rows if topics[model.publications["publisher"][row]] == topic]
+            found = [index.forward(Kind.PUBLICATION, origin), index.backward(Kind.PUBLICATION, origin)]
+            kinds = Counter(kind for kind, _ in {(each.kind, each.id) for one in found for each in one.instances})
+            lit = {*found[0].topics, *found[1].topics} - OF_EVERY_NODE
+            expected[number] = (topic, kinds[Kind.PUBLICATION], kinds[Kind.TAKE], ",".join(sorted(lit)))
+        assert max(publications for _, publications, _, _ in expected.values()) > 3
+        opened = chromium.POLICY.sub("", page) + FOLLOWS.replace("NUMBERS", str([*expected]))
+        found = chromium.look_at(opened, tmp_path, budget_ms=5000)
+        assert found.console == []
+        for topic, publications, receptions, lit in expected.values():
+            counts = rf"following {topic} at [^:]*: {publications} publications?, {receptions} receptions?;"
+            assert re.search(f"{counts} Escape ends it {lit}<", found.dom), (topic, publications, receptions, lit)
+        assert 'class="following"' not in found.dom, "Escape ended it"
 
     def test_names_are_never_executed(self, tmp_path):
         made = render_analysis(analysis(HOSTILE.__add__), Format.HTML)
