@@ -60,6 +60,9 @@ void Context::solve_measured(Response & response)
 {
   ldos_tracepoints::cpu_speed(time_fixed_work());
   if (seed_) {
+    if (std::exchange(is_solved_, true)) {
+      stop_sampling(moveits_->getOMPLSimpleSetup()->getGoal());
+    }
     response.error_code = seed_context(*moveits_, *seed_);
     if (response.error_code.val != MoveItErrorCodes::SUCCESS) {
       return;

@@ -38,6 +38,7 @@
 #include "ldos_planner/ldos_planner_parameters.hpp"
 #include "ldos_planner/ompl_log.hpp"
 #include "ldos_planner/seed.hpp"
+#include "ldos_planner/seeding.hpp"
 
 namespace ldos_planner
 {
@@ -120,6 +121,7 @@ private:
     auto context = moveits_->getPlanningContext(scene, request, code);
     if (context) {
       const std::lock_guard lock(mutex_);
+      stop_sampling(retired_);
       retired_ = context->getOMPLSimpleSetup()->getGoal();
     }
     return context;

@@ -40,16 +40,6 @@ using ompl_interface::ModelBasedPlanningContext;
 
 constexpr std::chrono::microseconds poll{20};
 
-/// Ends the thread that samples the present goal. MoveIt's goal destroys the sampler before the thread
-/// that uses it: replacing a goal that still samples would abort the process.
-void stop_sampling(const ModelBasedPlanningContext & context)
-{
-  const auto & goal = context.getOMPLSimpleSetup()->getGoal();
-  if (auto * const lazy = dynamic_cast<ompl::base::GoalLazySamples *>(goal.get())) {
-    lazy->stopSampling();
-  }
-}
-
 /// Creates the goal again, and waits for its first sample, at most as long as planning may take.
 MoveItErrorCodes sample_goal(ModelBasedPlanningContext & context, Seed seed)
 {
@@ -58,7 +48,6 @@ MoveItErrorCodes sample_goal(ModelBasedPlanningContext & context, Seed seed)
   MoveItErrorCodes code;
   code.val = MoveItErrorCodes::FAILURE;
   context.setMaximumGoalSamples(1);
-  stop_sampling(context);
   if (!context.setGoalConstraints(request.goal_constraints, request.path_constraints, &code)) {
     return code;
   }
@@ -73,6 +62,13 @@ MoveItErrorCodes sample_goal(ModelBasedPlanningContext & context, Seed seed)
 }
 
 }  // namespace
+
+void stop_sampling(const ompl::base::GoalPtr & goal)
+{
+  if (auto * const lazy = dynamic_cast<ompl::base::GoalLazySamples *>(goal.get())) {
+    lazy->stopSampling();
+  }
+}
 
 MoveItErrorCodes seed_context(ModelBasedPlanningContext & context, Seed seed)
 {

@@ -68,6 +68,7 @@ private:
   std::optional<Seed> seed_;
   PlantedDelay delay_;
   Clock::time_point began_;
+  bool is_solved_ = false;  // before, its goal is kept by the planner manager
 };
 
 }  // namespace ldos_planner

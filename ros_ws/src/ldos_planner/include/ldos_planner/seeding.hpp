@@ -23,17 +23,23 @@
 #define LDOS_PLANNER__SEEDING_HPP_
 
 #include <moveit/ompl_interface/model_based_planning_context.hpp>
+#include <ompl/base/Goal.h>
 
 #include "ldos_planner/seed.hpp"
 
 namespace ldos_planner
 {
 
+/// Ends the thread that samples a goal, if it has one: for up to 10 ms, if it sleeps. MoveIt's goal destroys
+/// the sampler before the thread that uses it: one that still samples must not be destroyed.
+void stop_sampling(const ompl::base::GoalPtr & goal);
+
 /// Makes the next solution of a context depend only on its request and the seed.
 ///
 /// Everything that uses random numbers is created again from the seed: planner, simplifier, and the
 /// samplers of states and of the goal. The goal is sampled once, before the search: OMPL's thread
 /// that samples goals during the search would find a number that depends on the free CPU time.
+/// The context's goal is replaced: it must be kept elsewhere, or have stopped.
 /// @return MoveIt's code for the reason if the goal cannot be used, else success.
 moveit_msgs::msg::MoveItErrorCodes seed_context(
   ompl_interface::ModelBasedPlanningContext & context, Seed seed);
