@@ -10,18 +10,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-import rclpy
-from moveit_msgs.msg import MotionPlanRequest, MoveItErrorCodes, PlanningScene, RobotState
-from moveit_msgs.srv import ApplyPlanningScene, GetMotionPlan, GetPositionFK, GetPositionIK, GetStateValidity
+from geometry_msgs.msg import PoseStamped
+from moveit_msgs import srv
+from moveit_msgs.msg import MotionPlanRequest, MoveItErrorCodes, PlanningScene, PlanningSceneComponents, RobotState
 from rclpy.node import Node
+from scipy.spatial.transform import Rotation
 
-from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.base.errors import ConfigurationError, suggest
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.robot.stack.lines import Ended, Task, refuse, serve
+from pytest_ldos.robot.stack.lines import Ended, Task
 from pytest_ldos.robot.stack.messages import fill
 from pytest_ldos.robot.stack.problems import numbers_of_plan, refuse_impossible
-from pytest_ldos.robot.stack.ros2.programs import Program
+from pytest_ldos.robot.stack.ros2.programs import Program, run
 from pytest_ldos.scenario.stimuli import PlanSpec
 
 _DISCOVERY_S: Final = 10.0
@@ -37,31 +38,44 @@ class ProblemPlanner(Program):
         super().__init__(node)
         self._spec = spec
         prefix = spec.service.rpartition("/")[0]
-        self._plan = node.create_client(GetMotionPlan, spec.service)
-        self._apply = node.create_client(ApplyPlanningScene, f"{prefix}/apply_planning_scene")
-        self._validity = node.create_client(GetStateValidity, f"{prefix}/check_state_validity")
-        self._ik = node.create_client(GetPositionIK, f"{prefix}/compute_ik")
-        self._fk = node.create_client(GetPositionFK, f"{prefix}/compute_fk")
+        self._plan = node.create_client(srv.GetMotionPlan, spec.service)
+        self._apply = node.create_client(srv.ApplyPlanningScene, f"{prefix}/apply_planning_scene")
+        self._validity = node.create_client(srv.GetStateValidity, f"{prefix}/check_state_validity")
+        self._ik = node.create_client(srv.GetPositionIK, f"{prefix}/compute_ik")
+        self._fk = node.create_client(srv.GetPositionFK, f"{prefix}/compute_fk")
+        self._planners = node.create_client(srv.QueryPlannerInterfaces, f"{prefix}/query_planner_interface")
+        self._current = node.create_client(srv.GetPlanningScene, f"{prefix}/get_planning_scene")
         self._scene: Mapping[str, Any] | None = None
 
     def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
         """Sets each scene up, and checks start and goal in it; raises `ConfigurationError`, which names them."""
-        for client in (self._plan, self._apply, self._validity, self._ik):
+        for client in self._node.clients:
             if not client.wait_for_service(timeout_sec=_DISCOVERY_S):
                 raise ConfigurationError(f"there is no service {client.srv_name}", remedy="move_group serves it")
+        found = self._ask(self._planners, srv.QueryPlannerInterfaces.Request()).planner_interfaces
+        # OMPL's are GROUP[PLANNER]; MoveIt plans by the default if it does not know the name.
+        known = {each.rpartition("[")[2].rstrip("]") for one in found for each in one.planner_ids}
+        if (planner := self._spec.planner).rpartition("[")[2].rstrip("]") not in {"", *known}:
+            raise ConfigurationError(f"no pipeline has a planner {planner!r}", remedy=suggest(planner, known))
+        state = PlanningSceneComponents(components=PlanningSceneComponents.ROBOT_STATE)
+        robot = self._ask(self._current, srv.GetPlanningScene.Request(components=state)).scene.robot_state
         wrong = []
         for where, message in messages.items():
             request = fill(MotionPlanRequest(), message["request"], where)
-            if not self._spec.check:
-                fill(PlanningScene(), message["scene"], where)
-                continue
-            self._set_up(message["scene"], where)
-            if reason := self._impossible(request):
+            reason = _strange(robot, request, fill(PlanningScene(), message["scene"], where))
+            if not reason and self._spec.check:
+                self._set_up(message["scene"], where)
+                reason = self._impossible(request)
+            if reason:
                 wrong.append(f"{where}: {reason}")
         refuse_impossible(wrong, len(messages))
 
     def _impossible(self, request: MotionPlanRequest) -> str:
         """The reason why no planner can solve a problem in the present scene; empty if none is known."""
+        of_group = srv.GetPositionIK.Request()
+        of_group.ik_request.group_name, of_group.ik_request.robot_state.is_diff = request.group_name, True
+        if self._ask(self._ik, of_group).error_code.val == MoveItErrorCodes.INVALID_GROUP_NAME:
+            return f"the robot has no group '{request.group_name}'"
         if reason := self._invalid(request.start_state, request.group_name):
             return f"its start {reason}"
         reasons = []
@@ -75,7 +89,7 @@ class ProblemPlanner(Program):
         return reasons[0] if reasons and all(reasons) else ""
 
     def _invalid(self, state: RobotState, group: str) -> str:
-        answer = self._ask(self._validity, GetStateValidity.Request(robot_state=state, group_name=group))
+        answer = self._ask(self._validity, srv.GetStateValidity.Request(robot_state=state, group_name=group))
         if answer.valid:
             return ""
         touching = [f"{each.contact_body_1} with {each.contact_body_2}" for each in answer.contacts]
@@ -83,7 +97,7 @@ class ProblemPlanner(Program):
 
     def _out_of_reach(self, request: MotionPlanRequest, goal: Any) -> str:
         position, orientation = goal.position_constraints[0], goal.orientation_constraints[0]
-        wanted = GetPositionIK.Request()
+        wanted = srv.GetPositionIK.Request()
         asked = wanted.ik_request
         asked.group_name, asked.robot_state, asked.avoid_collisions = request.group_name, request.start_state, True
         asked.ik_link_name = position.link_name
@@ -92,9 +106,14 @@ class ProblemPlanner(Program):
         asked.pose_stamped.pose.orientation = orientation.orientation
         asked.timeout.sec = _IK_S  # MoveIt 2.12 ignores fractions of a second
         code = self._ask(self._ik, wanted).error_code.val
-        # Without transforms, inverse kinematics is asked in vain, but a planner needs none.
-        unknown = {MoveItErrorCodes.SUCCESS, MoveItErrorCodes.FRAME_TRANSFORM_FAILURE}
-        return "" if code in unknown else f"its goal cannot be reached: {_name_of(code)}"
+        if code == MoveItErrorCodes.FRAME_TRANSFORM_FAILURE:  # nobody publishes transforms, which a planner needs not
+            frame = position.header.frame_id
+            of_link = srv.GetPositionFK.Request(fk_link_names=[frame], robot_state=request.start_state)
+            if not (found := self._ask(self._fk, of_link).pose_stamped):
+                return f"its goal is in the frame '{frame}', which is no link of the robot"
+            asked.pose_stamped = _within(found[0], asked.pose_stamped.pose)
+            code = self._ask(self._ik, wanted).error_code.val
+        return "" if code == MoveItErrorCodes.SUCCESS else f"its goal cannot be reached: {_name_of(code)}"
 
     def handle(self, task: Task) -> Ended:
         self._set_up(task.message["scene"], "the scene")
@@ -105,7 +124,7 @@ class ProblemPlanner(Program):
         task.begin()
         task.enter(Phase.GOAL_SENT)
         task.enter(Phase.PLANNING)
-        call = self._plan.call_async(GetMotionPlan.Request(motion_plan_request=request))
+        call = self._plan.call_async(srv.GetMotionPlan.Request(motion_plan_request=request))
         if not self._await(call, self._spec.time_limit_s + _GRACE_S):
             return task.end(OutcomeClass.TIMED_OUT, "MoveIt did not answer")
         task.enter(Phase.EXECUTING)
@@ -122,7 +141,7 @@ class ProblemPlanner(Program):
     def _tool_path_m(self, trajectory: Any) -> float:
         places = []
         for point in trajectory.points:
-            request = GetPositionFK.Request(fk_link_names=[self._spec.tool])
+            request = srv.GetPositionFK.Request(fk_link_names=[self._spec.tool])
             request.robot_state.joint_state.name = trajectory.joint_names
             request.robot_state.joint_state.position = point.positions
             request.robot_state.is_diff = True
@@ -133,7 +152,7 @@ class ProblemPlanner(Program):
     def _set_up(self, scene: Mapping[str, Any], where: str) -> None:
         if scene != self._scene:
             message = fill(PlanningScene(), scene, where)
-            if not self._ask(self._apply, ApplyPlanningScene.Request(scene=message)).success:
+            if not self._ask(self._apply, srv.ApplyPlanningScene.Request(scene=message)).success:
                 raise ConfigurationError(f"{where}: MoveIt does not take the scene", remedy="see the log of move_group")
             self._scene = scene
 
@@ -142,6 +161,27 @@ class ProblemPlanner(Program):
         if not self._await(call, _ANSWER_S):
             raise ConfigurationError(f"{client.srv_name} did not answer", remedy="see the log of move_group")
         return call.result()
+
+
+def _strange(robot: RobotState, request: MotionPlanRequest, scene: PlanningScene) -> str:
+    """Names a joint that the robot does not have; MoveIt would end at it."""
+    known = {*robot.joint_state.name, *robot.multi_dof_joint_state.joint_names}
+    goals = [each.joint_name for goal in request.goal_constraints for each in goal.joint_constraints]
+    given = (*request.start_state.joint_state.name, *goals, *scene.robot_state.joint_state.name)
+    return next((f"the robot has no joint '{each}': {suggest(each, known)}" for each in given if each not in known), "")
+
+
+def _within(frame: PoseStamped, pose: Any) -> PoseStamped:
+    """A pose in the frame of another one, in that one's frame."""
+    quaternions = (each.orientation for each in (frame.pose, pose))
+    turn, inner = (Rotation.from_quat([each.x, each.y, each.z, each.w]) for each in quaternions)
+    made = PoseStamped(header=frame.header)
+    way = turn.apply([pose.position.x, pose.position.y, pose.position.z])
+    for axis, value in zip("xyz", way, strict=True):
+        setattr(made.pose.position, axis, getattr(frame.pose.position, axis) + value)
+    for axis, value in zip("xyzw", (turn * inner).as_quat(), strict=True):
+        setattr(made.pose.orientation, axis, value)
+    return made
 
 
 def _with_joints(start: RobotState, joints: Mapping[str, float]) -> RobotState:
@@ -159,15 +199,7 @@ def _name_of(code: int) -> str:
 def main() -> None:
     """Serves the stimulus: ``argv[1]`` is a file of JSON with ``spec`` and ``messages`` (by place)."""
     settings = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-    rclpy.init(args=[])
-    node = Node("ldos_problem_planner", enable_rosout=False, start_parameter_services=False)
-    try:
-        program = ProblemPlanner(node, PlanSpec(**settings["spec"]))
-        program.check(settings["messages"])
-    except LdosError as error:
-        refuse(error)
-    else:
-        serve(program.handle, resets=False)
+    run("ldos_problem_planner", settings, lambda node: ProblemPlanner(node, PlanSpec(**settings["spec"])))
 
 
 if __name__ == "__main__":

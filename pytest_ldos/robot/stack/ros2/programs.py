@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -280,27 +280,30 @@ class BagPlayer(Program):
         ]
 
 
+def run(name: str, settings: Mapping[str, Any], build: Callable[[Node], Any]) -> None:
+    """Serves the stimulus that `build` returns for a node of this name, once its messages are checked."""
+    rclpy.init(args=[])
+    try:
+        program = build(Node(name, enable_rosout=False, start_parameter_services=False))
+        program.check(settings["messages"])
+    except LdosError as error:
+        refuse(error)
+    else:
+        serve(program.handle, resets=program.resets)
+
+
 def main() -> None:
     """Serves a stimulus; ``argv[1]`` is a JSON file: ``stimulus``, ``spec``, ``messages`` (by place), ``reset``."""
     settings = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     stimulus = StimulusKind(settings["stimulus"])
     fields = settings["spec"].items()
     spec: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
-    rclpy.init(args=[])
-    node = Node(_NODES[stimulus], enable_rosout=False, start_parameter_services=False)
-    program: ActionCaller | ServiceCaller | BagPlayer
-    try:
-        if stimulus is StimulusKind.ACTION:
-            program = ActionCaller(node, ActionSpec(**spec), settings["reset"])
-        elif stimulus is StimulusKind.SERVICE:
-            program = ServiceCaller(node, ServiceSpec(**spec))
-        else:
-            program = BagPlayer(node, BagSpec(**spec))
-        program.check(settings["messages"])
-    except LdosError as error:
-        refuse(error)
-    else:
-        serve(program.handle, resets=program.resets)
+    programs: dict[StimulusKind, Callable[[Node], Program]] = {
+        StimulusKind.ACTION: lambda node: ActionCaller(node, ActionSpec(**spec), settings["reset"]),
+        StimulusKind.SERVICE: lambda node: ServiceCaller(node, ServiceSpec(**spec)),
+        StimulusKind.BAG: lambda node: BagPlayer(node, BagSpec(**spec)),
+    }
+    run(_NODES[stimulus], settings, programs[stimulus])
 
 
 if __name__ == "__main__":
