@@ -208,14 +208,17 @@ class _Leg:
 
 
 def split_by_stages(model: ExecutionModel, segment: Segment) -> list[Segment]:
-    """Splits a segment at the ends of the planning stages on its thread; no event reports the begin of planning."""
-    inside = pl.col("time_ns").is_between(segment.begin_ns, segment.end_ns, closed="right")
-    ended = model.planning_stages.filter(pl.col("thread") == segment.thread, inside)
+    """Splits a segment at the ends of planning stages on its thread, or on the only one that has some: of a service."""
+    inside = model.planning_stages.filter(
+        pl.col("time_ns").is_between(segment.begin_ns, segment.end_ns, closed="right")
+    )
+    own = inside.filter(pl.col("thread") == segment.thread)
+    ended = inside if own.is_empty() and inside["thread"].n_unique() == 1 else own
     parts: list[Segment] = []
     begin_ns = segment.begin_ns
-    for end_ns, name in ended.select("time_ns", "name").iter_rows():
-        subject = name if parts else f"up to {name}"
-        parts.append(Segment(SegmentKind.PLANNING_STAGE, subject, begin_ns, end_ns, segment.thread))
+    for end_ns, name, thread in ended.select("time_ns", "name", "thread").iter_rows():
+        subject = name if parts else f"up to {name}"  # no event reports the begin of planning
+        parts.append(Segment(SegmentKind.PLANNING_STAGE, subject, begin_ns, end_ns, thread))
         begin_ns = end_ns
     return [*parts, replace(segment, begin_ns=begin_ns)]
 
