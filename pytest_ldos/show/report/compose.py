@@ -303,10 +303,10 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = (), evidence: Evid
             result.verdict,
             metrics,
             paths,
-            failures=len(trials.trials) - trials.successes,
+            trials=trials,
             is_inconclusive=bool(result.more_trials_because),
             base_needs=result.base_needs,
-            is_study=trials.trial_kind is TrialKind.ROUND,
+            differences=() if base is None else report_differences(trials, base),
             untried=Untried(
                 more_trials=not trials.spec.max_trials,
                 interleaving=base is not None and not trials.is_interleaved_with(base),

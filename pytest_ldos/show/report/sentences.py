@@ -16,7 +16,8 @@ from pytest_ldos.judge.judging import Judged
 from pytest_ldos.judge.summary import PartsExplanation
 from pytest_ldos.judge.unchanged import KnownRuns
 from pytest_ldos.measure.metrics.model import DECLARED, OWN, WITHOUT_BEGIN, WITHOUT_END, Measurement, Source
-from pytest_ldos.show.report.document import MetricReport, Origin, PathReport
+from pytest_ldos.measure.trial.record import TrialKind, TrialSet
+from pytest_ldos.show.report.document import Difference, MetricReport, Origin, PathReport
 
 _RECORD: Final = "run again with --ldos-update-baseline"
 _MEND: Final = "fix what the reasons name (ldos doctor checks this machine), then measure again"
@@ -50,19 +51,19 @@ def advise(
     metrics: Sequence[MetricReport],
     paths: Sequence[PathReport],
     *,
-    failures: int = 0,
+    trials: TrialSet | None = None,
     is_inconclusive: bool = True,
     base_needs: int = 0,
-    is_study: bool = False,
     untried: Untried = Untried(),
+    differences: Sequence[Difference] = (),
 ) -> tuple[str, ...]:
-    """Advice on what to do next; nothing if all is well.
+    """Advice on what to do next; nothing if all is well. Nodes' parameters among the `differences` come first.
 
     Args:
         is_inconclusive: whether more trials would help.
         base_needs: number of trials with which the baseline must be recorded again; 0 if it has enough.
-        is_study: True for an instrument, whose settings give the number of rounds.
     """
+    is_study = trials is not None and trials.trial_kind is TrialKind.ROUND
     if verdict is Verdict.INCONCLUSIVE and base_needs:
         how = _MORE_ROUNDS if is_study else f"--ldos-trials={base_needs} or more"
         return (f"record the baseline again with enough trials: {_RECORD} ({how})",)
@@ -70,13 +71,15 @@ def advise(
         is_noisy = is_inconclusive or bool(_named(metrics, Verdict.INCONCLUSIVE) | _named(metrics, Verdict.NOT_JUDGED))
         return (_advise_noisy(untried, is_study=is_study) if is_noisy else _CHANGED,)
     worse = _named(metrics, Verdict.REGRESSED)
-    if verdict is Verdict.REGRESSED and failures and not worse:
+    if verdict is Verdict.REGRESSED and not worse and trials is not None and trials.successes < len(trials.trials):
         return ("see how trials failed: messages, and the stack's logs in the folder of the run",)
     of_worse = [path for path in paths if worse & {*path.metrics}] if verdict is Verdict.REGRESSED else []
     guilty = [path.segments[0] for path in of_worse if path.segments]
-    names = dict.fromkeys(segment.name for segment in guilty if segment.is_certain and segment.share > 0)
+    changed = [each for each in differences if verdict is Verdict.REGRESSED and each.name.startswith("parameter ")][:3]
+    names = [f"{each.name}: {each.base} → {each.head}" for each in changed]
+    names += [segment.name for segment in guilty if segment.is_certain and segment.share > 0]
     general = (_GENERAL[verdict],) if verdict in _GENERAL else ()
-    return (*(f"look first at {name}" for name in names), *general)
+    return (*(f"look first at {name}" for name in dict.fromkeys(names)), *general)
 
 
 def _advise_noisy(untried: Untried, *, is_study: bool) -> str:

@@ -436,6 +436,12 @@ def test_advice_names_the_segment_that_gained_the_time():
     assert failed.startswith("see how trials failed")
 
 
+def test_advice_names_changed_parameters_first():
+    changed = section_of(noisy_set(1, factors={"T1": 1.4}, environment=NOW), noisy_set(2, environment=STORED))
+    assert changed.advice[0] == "look first at parameter move_group range: 0.5 → 0.1"
+    assert section_of(noisy_set(1, environment=NOW), noisy_set(2, environment=STORED)).advice == ()
+
+
 def test_blocks_and_added_trials_come_from_the_records():
     def of(seed, blocks, **changes):
         plain = noisy_set(seed, n=4, session="one", **changes)
