@@ -169,6 +169,16 @@ def test_a_suite_without_problems(project):
     assert "has no planning problem" in output
 
 
+def test_file_of_problems_that_is_missing(project):
+    set_up(project, of_suite(THREE))
+    (project.path / "problems.yaml").unlink()
+    code, output = measure(project)
+    assert code not in {0, 3}, output
+    assert "problems.yaml, cannot be read" in " ".join(output.split()) or "problems.yaml: no such file" in output
+    assert "INTERNALERROR" not in output
+    assert "Traceback" not in output
+
+
 GATE = "passage: narrow gate"
 
 

@@ -222,15 +222,15 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     parts += [f"sim {sim}"] if sim is not Simulation.AUTO else []
     parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
     parts += [f"ros2_control {versions['controller_manager']}"] if "controller_manager" in versions else []
-    # Trials with different bags are not comparable.
-    bag = {"bag": digest_of_data(Path(spec.driver.data))} if spec.driver.data else {}
+    # Trials with different bags or problems are not comparable.
+    data = {str(spec.driver.KIND): digest_of_data(Path(spec.driver.data))} if spec.driver.data else {}
     return StackInfo(
         name=_name(spec, sim),
         description=f"ros2 {distro.name if distro else ''} ({', '.join([*parts, rmw])})",
         rmw=rmw,
         versions={
             **versions,
-            **bag,
+            **data,
             **{name: given[name] for name in (*DDS_SETTINGS, *ZENOH_SETTINGS) if name in given},
             "ros_distro": distro.name if distro else "",
             "pytest-ldos": version("pytest-ldos"),
