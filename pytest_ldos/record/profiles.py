@@ -237,7 +237,7 @@ def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks])
 
 @dataclass(frozen=True)
 class Growth:
-    """A function, or a library, whose share of CPU time grew from the base to this version.
+    """A function whose share of CPU time grew from the base to this version.
 
     Attributes:
         process: name of its process.
@@ -279,26 +279,15 @@ _PLACED: Final = re.compile(r"(.+) \(([^()]+\.py)(?::\d+)?\)")  # a frame of py-
 
 
 def find_grown(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks], *, tools: str) -> Evidence:
-    """Compares functions without their callees (an edit may shift their lines), or libraries if no function grew.
-
-    Raises as `compare_profiles`.
-    """
+    """Compares functions without their callees; an edit may shift their lines. Raises as `compare_profiles`."""
+    by_function = (
+        [merge(FoldedStacks({_function_of(stack): count}) for stack, count in each.counts.items()) for each in profiles]
+        for profiles in (base, head)
+    )
+    found = compare_profiles(*by_function)
     whole, grown = merge(head), []
-    files = {**merge(base).files, **whole.files}
-
-    def library_of(stack: Stack) -> Stack:
-        return stack[0], Path(files.get(stack[-1], "")).name
-
-    for name_of in (_function_of, library_of):
-        parts = (
-            [merge(FoldedStacks({name_of(stack): count}) for stack, count in each.counts.items()) for each in profiles]
-            for profiles in (base, head)
-        )
-        found = compare_profiles(*parts)
-        if changes := [each for each in found.certain() if each.change > 0 and len(each.path) > 1 and each.path[1]]:
-            break
-    heaviest = {name_of(stack): stack for stack, _ in sorted(whole.counts.items(), key=lambda item: item[1])}
-    for change in changes[:3]:
+    heaviest = {_function_of(stack): stack for stack, _ in sorted(whole.counts.items(), key=lambda item: item[1])}
+    for change in [each for each in found.certain() if each.change > 0 and len(each.path) > 1][:3]:
         process, name = change.path
         placed = _PLACED.fullmatch(name)
         function, file = placed.groups() if placed else (name, whole.files.get(name, ""))

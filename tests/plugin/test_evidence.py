@@ -98,7 +98,7 @@ def test_unchanged_functions_are_reported_as_waiting(project, regressed):
     result.stdout.fnmatch_lines(
         [
             "*regressed: profiling 1 more start of each version*",
-            "*CPU time by function and library has the same shares: waiting, or more of the same work (*2 starts)*",
+            "*CPU time by function shows no difference: waiting, or computing less than *% more (*2 starts)*",
         ]
     )
 

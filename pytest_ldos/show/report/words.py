@@ -58,9 +58,8 @@ def describe_evidence(evidence: Evidence) -> Iterator[str]:
         callers = f", called by {' → '.join(name[:100] for name in each.callers)}" if each.callers else ""
         shares = f"{percent(each.base)} → {percent(each.head)} of all CPU time"
         yield f"CPU time grew in {each.process}: {each.function[:100]}{where} {shares}{callers}"
-    least = f"a growth from 1 % by {percent(evidence.smallest, None)} would be seen"
-    none = f"by function and library has the same shares: waiting, or more of the same work ({least})"
-    shown = "is from profiles, which are not judged" if evidence.grown else none
+    least = f": waiting, or computing less than {percent(evidence.smallest, None)} more"
+    shown = "is from profiles, which are not judged" if evidence.grown else f"by function shows no difference{least}"
     yield f"CPU time {shown} ({evidence.tools}, {counted(evidence.starts, 'start')})"
     if evidence.files:
         yield f"changed files, in packages of these functions if there are any: {', '.join(evidence.files)}"

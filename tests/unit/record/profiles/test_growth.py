@@ -41,19 +41,6 @@ def test_at_most_three_functions_the_largest_first():
     assert [each.function for each in find_grown([base], [head], tools="").grown] == ["f5", "f4", "f3"]
 
 
-def test_library_grew_though_none_of_its_functions_did_for_certain():
-    names = [f"check{number}" for number in range(30)]
-    files = dict.fromkeys(names, "/opt/lib/libfcl.so.0.7") | {"wait": "/lib/libc.so.6"}
-
-    def made(of_each: int, others: int) -> FoldedStacks:
-        return FoldedStacks({**{("p", "plan", name): of_each for name in names}, ("p", "wait"): others}, files)
-
-    found = find_grown([made(1, 70), made(1, 70)], [made(3, 70), made(3, 70)], tools="")
-    (growth,) = found.grown
-    assert (growth.function, growth.callers) == ("libfcl.so.0.7", ("plan",))
-    assert (growth.base, round(growth.head, 3)) == (0.3, 0.563)
-
-
 def test_equal_versions_rarely_grow():
     rng = np.random.default_rng(4)
 
