@@ -71,7 +71,7 @@ public:
 };
 
 /// Restarts a solver itself, from the seed's joints. MoveIt's solvers restart from a generator seeded with the
-/// time of day, and for a limited time; a limit of zero means a single attempt (kinematics_base.hpp).
+/// time of day, and for a limited time; KDL's makes a single attempt if it is zero.
 class SeededIK : public IKConstraintSampler
 {
 public:
@@ -86,7 +86,7 @@ public:
     // A solver that finds nothing in a single attempt may need its time.
     const bool restarts_itself = calls_ >= single_attempts;
     setIKTimeout(restarts_itself ? jmg_->getDefaultIKTimeout() : 0.0);
-    std::srand(seed_ + calls_++);  // KDL leaves a local minimum by Eigen's setRandom
+    std::srand(seed_ + calls_++);  // for Eigen's setRandom in KDL; other threads share it
     return IKConstraintSampler::sample(state, reference, max_attempts);
   }
 

@@ -53,6 +53,11 @@ using planning_interface::PlannerConfigurationMap;
 class PlannerManager : public planning_interface::PlannerManager
 {
 public:
+  ~PlannerManager() override
+  {
+    stop_sampling(retired_);
+  }
+
   bool initialize(
     const moveit::core::RobotModelConstPtr & model, const rclcpp::Node::SharedPtr & node,
     const std::string & parameter_namespace) override
@@ -118,10 +123,10 @@ private:
     MoveItErrorCodes & code) const
   {
     const IdleGoals idle;
+    const std::lock_guard lock(mutex_);
+    stop_sampling(retired_);
     auto context = moveits_->getPlanningContext(scene, request, code);
     if (context) {
-      const std::lock_guard lock(mutex_);
-      stop_sampling(retired_);
       retired_ = context->getOMPLSimpleSetup()->getGoal();
     }
     return context;

@@ -68,7 +68,7 @@ private:
   std::optional<Seed> seed_;
   PlantedDelay delay_;
   Clock::time_point began_;
-  bool is_solved_ = false;  // before, its goal is kept by the planner manager
+  bool is_solved_ = false;  // false while the planner manager keeps the context's goal
 };
 
 }  // namespace ldos_planner

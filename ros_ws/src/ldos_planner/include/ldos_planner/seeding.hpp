@@ -30,8 +30,8 @@
 namespace ldos_planner
 {
 
-/// Ends the thread that samples a goal, if it has one: for up to 10 ms, if it sleeps. MoveIt's goal destroys
-/// the sampler before the thread that uses it: one that still samples must not be destroyed.
+/// Ends the thread that samples a goal, if it has one; waits up to 10 ms for it. MoveIt's goal destroys its
+/// sampler before that thread ends: stop it before.
 void stop_sampling(const ompl::base::GoalPtr & goal);
 
 /// Makes the next solution of a context depend only on its request and the seed.
