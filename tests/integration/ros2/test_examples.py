@@ -132,7 +132,8 @@ def test_equal_seeds_give_equal_plans(tmp_path, example):
     code, output = project.run("-m", "planning", "--ldos-base=HEAD", *EACH_ONCE)
     assert "interleaved" in output, (code, output)
     folder = next(project.path.glob(".ldos/runs/*/planning"))
-    pairs = zip(read_trials(folder).trials, read_trials(folder / "base").trials, strict=True)
+    pairs = [*zip(read_trials(folder).trials, read_trials(folder / "base").trials, strict=True)]
+    assert sum(one.succeeded != other.succeeded for one, other in pairs) <= 2, "near the time limit"
     lengths = [
         [each.measurements["path_length"].number for each in pair]
         for pair in pairs

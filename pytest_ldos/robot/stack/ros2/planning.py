@@ -53,16 +53,17 @@ class ProblemPlanner(Program):
             if not client.wait_for_service(timeout_sec=_DISCOVERY_S):
                 raise ConfigurationError(f"there is no service {client.srv_name}", remedy="move_group serves it")
         found = self._ask(self._planners, srv.QueryPlannerInterfaces.Request()).planner_interfaces
+        own = [each for each in found if self._spec.pipeline in {"", each.pipeline_id}]
         # OMPL's are GROUP[PLANNER]; MoveIt plans by the default if it does not know the name.
-        known = {each.rpartition("[")[2].rstrip("]") for one in found for each in one.planner_ids}
-        if (planner := self._spec.planner).rpartition("[")[2].rstrip("]") not in {"", *known}:
+        known = {each.rpartition("[")[2].rstrip("]") for one in own for each in one.planner_ids}
+        if known and (planner := self._spec.planner).rpartition("[")[2].rstrip("]") not in {"", *known}:
             raise ConfigurationError(f"no pipeline has a planner {planner!r}", remedy=suggest(planner, known))
         state = PlanningSceneComponents(components=PlanningSceneComponents.ROBOT_STATE)
         robot = self._ask(self._current, srv.GetPlanningScene.Request(components=state)).scene.robot_state
         wrong = []
         for where, message in messages.items():
             request = fill(MotionPlanRequest(), message["request"], where)
-            reason = _strange(robot, request, fill(PlanningScene(), message["scene"], where))
+            reason = _unknown_joint(robot, request, fill(PlanningScene(), message["scene"], where))
             if not reason and self._spec.check:
                 self._set_up(message["scene"], where)
                 reason = self._impossible(request)
@@ -106,11 +107,12 @@ class ProblemPlanner(Program):
         asked.pose_stamped.pose.orientation = orientation.orientation
         asked.timeout.sec = _IK_S  # MoveIt 2.12 ignores fractions of a second
         code = self._ask(self._ik, wanted).error_code.val
-        if code == MoveItErrorCodes.FRAME_TRANSFORM_FAILURE:  # nobody publishes transforms, which a planner needs not
-            frame = position.header.frame_id
-            of_link = srv.GetPositionFK.Request(fk_link_names=[frame], robot_state=request.start_state)
+        if code == MoveItErrorCodes.FRAME_TRANSFORM_FAILURE:  # without TF; planning needs none
+            of_link = srv.GetPositionFK.Request(
+                robot_state=request.start_state, fk_link_names=[position.header.frame_id]
+            )
             if not (found := self._ask(self._fk, of_link).pose_stamped):
-                return f"its goal is in the frame '{frame}', which is no link of the robot"
+                return ""  # of an object, which the planner knows
             asked.pose_stamped = _within(found[0], asked.pose_stamped.pose)
             code = self._ask(self._ik, wanted).error_code.val
         return "" if code == MoveItErrorCodes.SUCCESS else f"its goal cannot be reached: {_name_of(code)}"
@@ -163,18 +165,18 @@ class ProblemPlanner(Program):
         return call.result()
 
 
-def _strange(robot: RobotState, request: MotionPlanRequest, scene: PlanningScene) -> str:
-    """Names a joint that the robot does not have; MoveIt would end at it."""
-    known = {*robot.joint_state.name, *robot.multi_dof_joint_state.joint_names}
+def _unknown_joint(robot: RobotState, request: MotionPlanRequest, scene: PlanningScene) -> str:
+    """Names a joint that the robot does not have, which would end MoveIt; empty if all are known."""
+    known, multiple = {*robot.joint_state.name}, {*robot.multi_dof_joint_state.joint_names}
     goals = [each.joint_name for goal in request.goal_constraints for each in goal.joint_constraints]
     given = (*request.start_state.joint_state.name, *goals, *scene.robot_state.joint_state.name)
-    return next((f"the robot has no joint '{each}': {suggest(each, known)}" for each in given if each not in known), "")
+    unknown = [each for each in given if each not in known and each.rpartition("/")[0] not in multiple]
+    return f"the robot has no joint '{unknown[0]}': {suggest(unknown[0], known)}" if unknown else ""
 
 
 def _within(frame: PoseStamped, pose: Any) -> PoseStamped:
     """A pose in the frame of another one, in that one's frame."""
-    quaternions = (each.orientation for each in (frame.pose, pose))
-    turn, inner = (Rotation.from_quat([each.x, each.y, each.z, each.w]) for each in quaternions)
+    turn, inner = (Rotation.from_quat([q.x, q.y, q.z, q.w]) for q in (frame.pose.orientation, pose.orientation))
     made = PoseStamped(header=frame.header)
     way = turn.apply([pose.position.x, pose.position.y, pose.position.z])
     for axis, value in zip("xyz", way, strict=True):
