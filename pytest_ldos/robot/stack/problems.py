@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,7 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.robot.stack.goals import Goal, as_table, load_yaml, parse_goal
-from pytest_ldos.robot.stack.protocol import CaseBook, MessageCase, StimulusCase
+from pytest_ldos.robot.stack.protocol import CaseBook, MessageCase, StimulusCase, digest_of_data
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.stimuli import PlanSpec
 
@@ -57,15 +57,15 @@ def count_problems(spec: ScenarioSpec, goals: Sequence[StimulusCase] | str) -> i
 def read_problems(spec: PlanSpec) -> CaseBook:
     """Reads problems, with the planner and the limits of the settings in place of their own.
 
-    Each case's message has ``scene`` and ``request``, as fields of the types. Files are read once in a process, which
-    takes seconds for hundreds of them. Raises `ConfigurationError` if a file cannot be read, a request has no scene, a
-    number is not finite, a name occurs twice, or there is no problem.
+    Each case's message has ``scene`` and ``request``, as fields of the types. Unchanged files are read once. Raises
+    `ConfigurationError` if a file cannot be read, a request has no scene, a number is not finite, a name occurs twice,
+    or there is no problem.
     """
-    return _read(spec, Path.cwd())
+    return _read(spec, Path.cwd(), digest_of_data(Path(spec.problems)))
 
 
-@cache
-def _read(spec: PlanSpec, _folder: Path) -> CaseBook:
+@lru_cache(maxsize=4)
+def _read(spec: PlanSpec, _folder: Path, _digest: str) -> CaseBook:
     path = Path(spec.problems)
     found = list(_of_folder(path) if path.is_dir() else _by_hand(path))
     if not found:
