@@ -208,12 +208,11 @@ class _Leg:
 
 
 def split_by_stages(model: ExecutionModel, segment: Segment) -> list[Segment]:
-    """Splits a segment at the ends of planning stages on its thread, or on the only one that has some: of a service."""
-    inside = model.planning_stages.filter(
-        pl.col("time_ns").is_between(segment.begin_ns, segment.end_ns, closed="right")
-    )
-    own = inside.filter(pl.col("thread") == segment.thread)
-    ended = inside if own.is_empty() and inside["thread"].n_unique() == 1 else own
+    """Splits a segment at the ends of the planning stages on its thread; a service plans on its server's."""
+    is_inside = pl.col("time_ns").is_between(segment.begin_ns, segment.end_ns, closed="right")
+    inside = model.planning_stages.filter(is_inside)
+    is_services = segment.subject.startswith("from ") and inside["thread"].n_unique() == 1  # no message led to it
+    ended = inside if is_services else inside.filter(pl.col("thread") == segment.thread)
     parts: list[Segment] = []
     begin_ns = segment.begin_ns
     for end_ns, name, thread in ended.select("time_ns", "name", "thread").iter_rows():

@@ -55,6 +55,20 @@ def test_late_reports_place_stages_at_their_end():
     ]
 
 
+def test_planning_service_has_stages_on_its_server():
+    recording = Recording()
+    server, client = recording.process(1).thread(), recording.process(2).thread()
+    client.at(1000).emit(Marker.PHASE, goal_id="one", phase="planning")
+    server.at(4000).emit(Marker.PLANNING_STAGE, stage="search", ago_ns=500)
+    client.at(9000).emit(Marker.PHASE, goal_id="one", phase="executing")
+    flow = build_flow(recording.model())
+    table = break_down(flow, find_path(flow, PathSpec(name="T1", via=("planning", "executing"))))
+    assert table.select("kind", "subject", "duration_ns").rows() == [
+        ("planning stage", "up to search", 2500),
+        ("outside callbacks", "from planning to executing", 5500),
+    ]
+
+
 def test_stages_of_another_thread_are_ignored():
     planning = Planning()
     planning.recording.process(3).thread().at(4000).emit(Marker.PLANNING_STAGE, stage="search", ago_ns=0)
