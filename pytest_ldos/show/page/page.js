@@ -97,7 +97,12 @@ class Zoom {
       const choice = make("select", label);
       make("option", choice, "–").value = "";
       this.data.goals.forEach((goal, number) => { make("option", choice, goal[0]).value = number; });
-      choice.addEventListener("change", () => choice.value && this.goal(Number(choice.value)));
+      choice.addEventListener("change", () => {
+        if (choice.value) {
+          this.goal(Number(choice.value));
+          this.box.focus({ preventScroll: true });
+        }
+      });
     }
     this.box = make("div", this.place);
     this.box.className = "canvas";
@@ -155,7 +160,7 @@ class Zoom {
     this.trace(this.ofGoal(number));
   }
 
-  /* Publications of action servers during a goal: status, feedback. */
+  /* Publications of action servers in the time of a goal: status, feedback. */
   ofGoal(number) {
     const { sent, topic, count } = this.tables.messages;
     const [, begin, length] = this.data.goals[number];
@@ -166,13 +171,13 @@ class Zoom {
     return found;
   }
 
-  /* Follows the publication under the pointer, or the goal; nothing, if there is none. */
+  /* Follows the publication under the pointer, or the goal; an empty place changes nothing. */
   pick(event) {
     const { track, sent, count } = this.tables.messages;
     const row = Math.floor((event.offsetY - this.top) / this.row);
     if (row < 0) {
       const number = this.data.goals.findIndex(([, begin, length]) => begin <= this.at(event) && this.at(event) <= begin + length);
-      this.trace(number < 0 ? [] : this.ofGoal(number));
+      if (number >= 0) { this.trace(this.ofGoal(number)); }
       return;
     }
     const [at, slack] = [this.at(event), (8 * (this.until - this.from)) / this.width()];
@@ -181,7 +186,7 @@ class Zoom {
       const isNearer = nearest < 0 || Math.abs(sent[each] * this.data.unit - at) < Math.abs(sent[nearest] * this.data.unit - at);
       if (track[each] === row && isNearer) { nearest = each; }
     }
-    this.trace(nearest < 0 ? [] : [nearest]);
+    if (nearest >= 0) { this.trace([nearest]); }
   }
 
   step(by) {
@@ -226,7 +231,7 @@ class Zoom {
     }
     this.lit = seeds.length ? lit : null;
     const received = new Set([...lit.arrows].map((row) => `${arrows.tail[row]} ${arrows.head[row]} ${arrows.taken[row]}`));
-    const from = seeds.length > 1 ? `${seeds.length} publications of a goal's action` : seeds.map((at) => `${this.data.words[messages.topic[at]]} at ${duration(messages.sent[at] * this.data.unit)}`);
+    const from = seeds.length > 1 ? `${seeds.length} publications of action servers in the goal's time` : seeds.map((at) => `${this.data.words[messages.topic[at]]} at ${duration(messages.sent[at] * this.data.unit)}`);
     this.followed = `; following ${from}: ${counted(lit.sent.size, "publication")}, ${counted(received.size, "reception")}; Escape ends it`;
     const word = (number) => this.data.words[number];
     const names = new Set();

@@ -181,10 +181,9 @@ class _Builder:
 
     def _arrows(self, topics: Numbers) -> Arrows:
         model = self._model
-        sent = model.publications.select("publisher", publication="id", tail="thread", sent="time_ns").drop_nulls()
-        taken = model.takes.select("subscription", take="id", head="thread", taken="time_ns").drop_nulls(
-            ["head", "taken"]
-        )
+        sent, taken = (each.drop_nulls(["thread", "time_ns"]) for each in (model.publications, model.takes))
+        sent = sent.select("publisher", publication="id", tail="thread", sent="time_ns")
+        taken = taken.select("subscription", take="id", head="thread", taken="time_ns")
         joined = self._flow.transport.join(sent, on="publication").join(taken, on="take")
         step = max((self._end_ns - self._begin_ns) // MOST, 1)
         while True:
@@ -193,14 +192,16 @@ class _Builder:
             if len(kept) <= MOST:
                 break
             step *= 2
-        found = kept.join(self._flow.uses.select("take", made="publication"), on="take", how="left")
+        uses = self._flow.uses.select("take", made="publication").group_by("take", maintain_order=True).head(8)
+        found = kept.join(uses, on="take", how="left")
         used = pl.concat([found["publication"], found["made"].drop_nulls()]).unique()
-        ends = (
-            sent.filter(pl.col("publication").is_in(used.implode())).sort("sent", "publication").with_row_index("row")
-        )
+        ends = sent.filter(pl.col("publication").is_in(used.implode())).sort("sent", "publication")
+        ends = ends.with_row_index("row")
         numbers = ends.select("publication", "row")
         found = found.join(numbers, on="publication").sort("row", "taken")
-        found = found.join(numbers.rename({"row": "next"}), left_on="made", right_on="publication", how="left")
+        found = found.join(
+            numbers.rename({"row": "next"}), left_on="made", right_on="publication", how="left", maintain_order="left"
+        )
         senders, receivers = (
             self._numbered([self._names.node(each) for each in table["node"]])
             for table in (model.publishers, model.subscriptions)
