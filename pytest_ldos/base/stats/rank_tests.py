@@ -395,5 +395,6 @@ def estimate_trend(values: Sequence[float]) -> Trend | None:
     from scipy import stats  # noqa: PLC0415 - takes a second to import
 
     order = np.arange(len(values))
-    p_value = float(stats.kendalltau(order, values).pvalue)
+    is_small = len({*values}) == len(values) <= 170  # of more, SciPy has no exact distribution
+    p_value = float(stats.kendalltau(order, values, method="exact" if is_small else "auto").pvalue)
     return Trend(float(stats.theilslopes(values, order).slope), 1.0 if math.isnan(p_value) else p_value)
