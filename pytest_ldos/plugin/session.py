@@ -329,8 +329,11 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
         ]
     if absent := [each for each in (stack_available(spec), recording_available()) if not each.ok]:
         return [f"ldos: cannot measure: {each.reason} → {each.remedy}" for each in absent]
+    cpus = ""
+    with suppress(ConfigurationError):  # which is among the refusals
+        cpus = find_placement(spec).describe()
     with suppress(ConfigurationError):  # the test reports it
-        info, cpus = describe_stack(spec), find_placement(spec).describe()
+        info = describe_stack(spec)
         host = take_fingerprint(rmw=info.rmw, versions=info.versions, stack_cpus=cpus)
         notes = [f"ldos: {reason}"] if (reason := why_not_ros2(spec)) else []
         notes += [f"ldos: left out of ros_ws: {reasons}"] if (reasons := os.environ.get(LEFT_OUT)) else []
