@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 import psutil
@@ -95,9 +95,11 @@ def _with_settings(environment: Mapping[str, str], *settings: str) -> dict[str, 
 def _await_port(router: Child) -> int:
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while router.exit_code is None and time.monotonic() < deadline:
-        for each in psutil.net_connections("tcp"):  # of a process only since psutil 6, Ubuntu 24.04 has 5.9
-            if each.pid == router.pid and each.laddr and each.status == psutil.CONN_LISTEN:
-                return each.laddr.port
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process: Any = psutil.Process(router.pid)  # psutil 5.9, of Ubuntu 24.04, has `connections`
+            for each in (getattr(process, "net_connections", None) or process.connections)(kind="tcp"):
+                if each.status == psutil.CONN_LISTEN:
+                    return int(each.laddr.port)
         time.sleep(_POLL_S)
     reason = f"{PROGRAM} did not listen within {_READY_TIMEOUT_S:.0f} s"
     raise BringUpFailed(

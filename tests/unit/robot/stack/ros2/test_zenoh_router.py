@@ -53,7 +53,8 @@ def listens(pid):
 
 
 def test_nodes_connect_to_the_port_on_which_the_router_listens(sourced, tmp_path, monkeypatch):
-    monkeypatch.delattr(psutil.Process, "net_connections", raising=False)  # as in psutil 5.9, of Ubuntu 24.04
+    monkeypatch.setattr(psutil.Process, "connections", psutil.Process.net_connections)  # as in psutil 5.9
+    monkeypatch.delattr(psutil.Process, "net_connections")
     with around(sourced(LISTENS), tmp_path) as isolation:
         router = isolation.router.children[0]
         (listening,) = listens(router.pid)
