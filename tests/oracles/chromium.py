@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ REASON = f"none of {', '.join(NAMES)} is installed (make setup installs chromium
 
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 """A page's own rule against scripts, which one that is looked at loses."""
+
+_MOST_OPENED = 20
 
 _CONSOLE = re.compile(r'CONSOLE[:(]\d+\)?\] (".*)')
 
@@ -38,24 +41,33 @@ class Seen:
 
 
 def look_at(
-    page: str, folder: Path, *, width: int = 1280, dark: bool = False, script: str = "", budget_ms: int = 0
+    page: str,
+    folder: Path,
+    *,
+    width: int = 1280,
+    dark: bool = False,
+    script: str = "",
+    budget_ms: int = 0,
+    until: str = "",
 ) -> Seen:
     """Opens `page` and evaluates `script`, an expression.
 
-    With `budget_ms`, the page is seen when it has had so much time of its own for what it does after loading.
+    With `budget_ms`, the page is seen when it has had so much time of its own for what it does after loading. That time
+    does not wait for threads of the browser, such as one that unpacks: with `until`, the page is opened again until it
+    has this text, a few times at most.
 
     A page that is looked at with a script loses its own rule against scripts, and stands in a frame of that width: no
     window is narrower than 500 pixels.
     """
     file = folder / "page.html"
     file.write_text(_with_probe(page, script, width) if script else page, "utf-8")
-    done = subprocess.run(
-        command(file, folder, width=width, budget_ms=budget_ms, dark=dark),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    asked = command(file, folder, width=width, budget_ms=budget_ms, dark=dark)
+    opened = partial(subprocess.run, asked, capture_output=True, text=True, check=True, timeout=60)
+    done = opened()
+    for _ in range(_MOST_OPENED):
+        if until in done.stdout:
+            break
+        done = opened()
     found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
     result = json.loads(html.unescape(found.group(1))) if found else None
     return Seen(result, done.stdout, _CONSOLE.findall(done.stderr))

@@ -415,6 +415,7 @@ const follow = () => {
     document.body.append(line);
   }
   key("Escape");
+  document.body.dataset.followed = "yes";
 };
 new MutationObserver((_, observer) => {
   if (document.querySelector(".canvas")) { observer.disconnect(); follow(); }
@@ -426,7 +427,7 @@ new MutationObserver((_, observer) => {
 @pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
 class TestInABrowser:
     def test_script_runs_without_console_messages(self, page, tmp_path):
-        found = chromium.look_at(page, tmp_path, budget_ms=5000)
+        found = chromium.look_at(page, tmp_path, budget_ms=5000, until='class="controls"')
         assert found.console == []
         assert 'class="controls"' in found.dom
         assert "<canvas" in found.dom
@@ -450,7 +451,7 @@ class TestInABrowser:
             expected[number] = (topic, kinds[Kind.PUBLICATION], kinds[Kind.TAKE], ",".join(sorted(lit)))
         assert max(publications for _, publications, _, _ in expected.values()) > 3
         opened = chromium.POLICY.sub("", page) + FOLLOWS.replace("NUMBERS", str([*expected]))
-        found = chromium.look_at(opened, tmp_path, budget_ms=5000)
+        found = chromium.look_at(opened, tmp_path, budget_ms=5000, until='data-followed="yes"')
         assert found.console == []
         for topic, publications, receptions, lit in expected.values():
             counts = rf"following {topic} at [^:]*: {publications} publications?, {receptions} receptions?;"
