@@ -200,19 +200,26 @@ class Zoom {
     }
   }
 
+  /* The publication made from a message; -1 for none. */
+  made(row) {
+    const { tail, made } = this.tables.arrows;
+    return made[row] ? tail[row] + made[row] : -1;
+  }
+
   /* Lights what these publications were made from, and what was made from them. */
   trace(seeds) {
     const { messages, arrows } = this.tables;
-    const next = (row) => (arrows.made[row] ? arrows.tail[row] + arrows.made[row] : -1);
     if (!this.sources) {
       this.sources = new Map();
       for (let row = 0; row < arrows.count; row += 1) {
-        if (arrows.made[row]) { this.sources.set(next(row), [...(this.sources.get(next(row)) || []), row]); }
+        const made = this.made(row);
+        if (!this.sources.has(made)) { this.sources.set(made, []); }
+        this.sources.get(made).push(row);
       }
     }
     const led = (at) => {
       const rows = [];
-      for (let row = lowest(arrows.tail, at, 0, arrows.count); row < arrows.count && arrows.tail[row] === at; row += 1) { rows.push([row, next(row)]); }
+      for (let row = lowest(arrows.tail, at, 0, arrows.count); row < arrows.count && arrows.tail[row] === at; row += 1) { rows.push([row, this.made(row)]); }
       return rows;
     };
     const lit = { seeds, sent: new Set(seeds), arrows: new Set() };
@@ -255,7 +262,7 @@ class Zoom {
     pen.fillRect(this.names, this.top, width - this.names, this.height - 24 - this.top);
     pen.globalAlpha = 1;
     for (const row of this.lit.arrows) {
-      const made = arrows.made[row] ? arrows.tail[row] + arrows.made[row] : -1;
+      const made = this.made(row);
       const taken = (messages.sent[arrows.tail[row]] + arrows.taken[row]) * unit;
       if (made >= 0 && messages.track[made] === arrows.head[row]) {
         const [from, until] = [Math.max(this.x(taken), this.names), Math.min(this.x(messages.sent[made] * unit), width)];

@@ -291,6 +291,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = (), evidence: Evid
     trials, result, base = judged.head, judged.result, judged.base
     metrics = tuple(_report_metric(metric, judged) for metric in judged.metrics)
     paths = report_paths(judged.explained, trials.metrics)
+    differences = () if base is None else report_differences(trials, base)
     head = report_version(trials, label=THIS_RUN)
     inherited = ", ".join(f"{name} {value}" for name, value in trials.influences.items())
     section = document.Section(
@@ -306,7 +307,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = (), evidence: Evid
             trials=trials,
             is_inconclusive=bool(result.more_trials_because),
             base_needs=result.base_needs,
-            differences=() if base is None else report_differences(trials, base),
+            differences=differences,
             untried=Untried(
                 more_trials=not trials.spec.max_trials,
                 interleaving=base is not None and not trials.is_interleaved_with(base),
@@ -314,6 +315,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = (), evidence: Evid
             ),
         ),
         head=head,
+        differences=differences,
         metrics=metrics,
         paths=paths,
         additions=report_additions(trials),
@@ -345,7 +347,6 @@ def _with_base(section: document.Section, judged: Judged, base: TrialSet) -> doc
     return dataclasses.replace(
         section,
         base=report_version(base, label=judged.base_label, file=str(judged.base_file or "")),
-        differences=report_differences(head, base),
         score=judged.score,
         interleaving=report_interleaving(head, base, judged.drifts),
         notes=(

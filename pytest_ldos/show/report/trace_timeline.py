@@ -51,8 +51,7 @@ class Arrows:
 
     Attributes:
         track, sent_us, topic, node: of each publication at an end of an arrow, by time; `topic` and `node` are words.
-        tail: index of the message's publication.
-        head, taken_us, receiver: track, time and node of the reception.
+        tail, head, taken_us, receiver: index of the message's publication; track, time and node of its reception.
         made: index of a publication made from the message, -1 for none; with several there are several arrows.
     """
 
@@ -194,14 +193,12 @@ class _Builder:
             step *= 2
         uses = self._flow.uses.select("take", made="publication").group_by("take", maintain_order=True).head(8)
         found = kept.join(uses, on="take", how="left")
-        used = pl.concat([found["publication"], found["made"].drop_nulls()]).unique()
-        ends = sent.filter(pl.col("publication").is_in(used.implode())).sort("sent", "publication")
-        ends = ends.with_row_index("row")
+        used = pl.concat([found["publication"], found["made"].drop_nulls()]).unique().implode()
+        ends = sent.filter(pl.col("publication").is_in(used)).sort("sent", "publication").with_row_index("row")
         numbers = ends.select("publication", "row")
         found = found.join(numbers, on="publication").sort("row", "taken")
-        found = found.join(
-            numbers.rename({"row": "next"}), left_on="made", right_on="publication", how="left", maintain_order="left"
-        )
+        following = numbers.rename({"row": "next", "publication": "made"})
+        found = found.join(following, on="made", how="left", maintain_order="left")
         senders, receivers = (
             self._numbered([self._names.node(each) for each in table["node"]])
             for table in (model.publishers, model.subscriptions)

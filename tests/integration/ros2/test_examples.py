@@ -161,7 +161,7 @@ def test_equal_seeds_give_equal_plans(tmp_path, example):
 )
 @pytest.mark.parametrize("frame", ["world", "panda_link0"])
 def test_problem_that_moveit_cannot_take_is_named(tmp_path, example, before, after, words, frame):
-    """In the frame of a link, too, though nobody publishes transforms."""
+    """Also without TF, in the frame of a link."""
     project = committed(tmp_path, example)
     texts = {before: after} if before == "frame: world" else {"frame: world": f"frame: {frame}", before: after}
     change(project, "problems.yaml", texts)

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -67,15 +68,12 @@ class ProblemPlanner(Program):
             if not reason and self._spec.check:
                 self._set_up(message["scene"], where)
                 reason = self._impossible(request)
-            if reason:
-                wrong.append(f"{where}: {reason}")
+            wrong += [f"{where}: {reason}"] if reason else []
         refuse_impossible(wrong, len(messages))
 
     def _impossible(self, request: MotionPlanRequest) -> str:
         """The reason why no planner can solve a problem in the present scene; empty if none is known."""
-        of_group = srv.GetPositionIK.Request()
-        of_group.ik_request.group_name, of_group.ik_request.robot_state.is_diff = request.group_name, True
-        if self._ask(self._ik, of_group).error_code.val == MoveItErrorCodes.INVALID_GROUP_NAME:
+        if not self._has_group(request.group_name):
             return f"the robot has no group '{request.group_name}'"
         if reason := self._invalid(request.start_state, request.group_name):
             return f"its start {reason}"
@@ -88,6 +86,12 @@ class ProblemPlanner(Program):
             elif goal.position_constraints and goal.orientation_constraints:
                 reasons.append(self._out_of_reach(request, goal))
         return reasons[0] if reasons and all(reasons) else ""
+
+    @cache  # noqa: B019 - there is one planner in its process
+    def _has_group(self, name: str) -> bool:
+        wanted = srv.GetPositionIK.Request()
+        wanted.ik_request.group_name, wanted.ik_request.robot_state.is_diff = name, True
+        return bool(self._ask(self._ik, wanted).error_code.val != MoveItErrorCodes.INVALID_GROUP_NAME)
 
     def _invalid(self, state: RobotState, group: str) -> str:
         answer = self._ask(self._validity, srv.GetStateValidity.Request(robot_state=state, group_name=group))
