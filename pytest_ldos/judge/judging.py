@@ -26,7 +26,7 @@ from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.case import Case, Policy, failures_became_more, falls_short
 from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
 from pytest_ldos.judge.gate.reasons import Reason, by_weight
-from pytest_ldos.judge.gate.verdict import Comparison, VariesTooMuch, Verdict, worst
+from pytest_ldos.judge.gate.verdict import VariesTooMuch, Verdict, worst
 from pytest_ldos.judge.unchanged import KnownRuns, is_whole, settings_of, stack_of, with_known_runs
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
@@ -219,17 +219,6 @@ class Judged:
             if name in heads
         }
         return {name: numbers for name, numbers in found.items() if len(numbers) > (0 if self.is_suite else 1)}
-
-    def suite(self, metric: str) -> Comparison | None:
-        """The geometric mean of the cases' ratios, each with equal weight, with an interval as wide as the verdict's.
-
-        ``None`` without ratios. The verdict's own estimate is that of a usual case: it hardly depends on few of them.
-        """
-        found, mean = self.result.comparison(metric), summary.mean_ratio(self.by_case.get(metric, ()))
-        if found is None or mean is None or not (found.has_ratio and math.isfinite(found.ratio)):
-            return None
-        low, high = (each * mean / found.ratio for each in (found.low, found.high))
-        return replace(found, ratio=mean, low=low, high=high)
 
 
 def judge(head: TrialSet, grounds: Grounds) -> Judged:

@@ -434,16 +434,6 @@ def _in_case(case: str, head: Sample, base: Sample | None, sign: int) -> CaseNum
     return CaseNumbers(case=case, head=head, base=base, shift=shift, p_value=p_value)
 
 
-def mean_ratio(numbers: Iterable[CaseNumbers]) -> float | None:
-    """Geometric mean of the cases' ratios, each with equal weight; without those in which most trials failed."""
-    shifts = [
-        each.shift.estimate
-        for each in numbers
-        if each.shift is not None and all(math.isfinite(median(side.tolist())) for side in (each.head, each.base))
-    ]
-    return math.exp(fmean(shifts)) if shifts else None
-
-
 def slowest_stages(trials: TrialSet, path: str) -> dict[str, str]:
     """The segment of a path that took most of the time, in the successful trials of each case."""
     totals: dict[str, Counter[str]] = {}

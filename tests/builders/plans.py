@@ -34,6 +34,7 @@ def planned_suite(
     slow: Mapping[int, float] | None = None,
     long: Mapping[int, float] | None = None,
     failing: Mapping[int, int] | None = None,
+    scatter: float = 0.3,
     **changes,
 ) -> TrialSet:
     """Plans of problems that take 10 ms to 2 s, interleaved in the usual pairs of starts.
@@ -41,6 +42,7 @@ def planned_suite(
     Args:
         time, path: factors of all times and paths.
         slow, long: factors of single problems' times and paths.
+        scatter: variation of the times of equal plans, relative.
         failing: number of the first plans of single problems that fail at once.
     """
     rng, slow, long, failing = np.random.default_rng(seed), slow or {}, long or {}, failing or {}
@@ -50,7 +52,7 @@ def planned_suite(
     for index in range(problems * plans):
         problem, plan = index % problems, index // problems
         start = index * _STARTS // (problems * plans)
-        noise_of_time, noise_of_path = rng.lognormal(0, 0.3), rng.lognormal(0, 0.2)
+        noise_of_time, noise_of_path = rng.lognormal(0, scatter), rng.lognormal(0, 0.2)
         plain = {
             "goal": f"problem {problem}",
             "block": 2 * start + is_head,

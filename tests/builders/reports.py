@@ -155,7 +155,6 @@ def metrics() -> tuple[MetricReport, ...]:
             verdict=Verdict.REGRESSED,
             change=change(1.4, 1.3, 1.5),
             cases=(case("shelf", change(None, 1.2, None), median=None), case("table", change(0.9, None, 1.1))),
-            suite=change(1.3, 1.2, 1.4),
             **common,
         ),
         MetricReport(

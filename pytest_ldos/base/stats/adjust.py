@@ -1,4 +1,4 @@
-"""Prepares samples for a comparison: removes known causes of variation, Winsorizes, and scores dispersion.
+"""Prepares samples for a comparison: removes known causes of variation, Winsorizes, scores dispersion, averages strata.
 
 References: M. I. Shamos, "Geometry and statistics: problems at the interface", 1976; P. J. Rousseeuw, C. Croux,
 "Alternatives to the median absolute deviation", Journal of the American Statistical Association 88, 1993;
@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtr, stdtrit
 
-from pytest_ldos.base.stats.rank_tests import mean_ranks
+from pytest_ldos.base.stats.rank_tests import Shift, mean_ranks
 
 Numbers = npt.NDArray[np.float64]
 Samples = tuple[Numbers, Numbers]
@@ -173,6 +173,56 @@ def remove_strata(values: tuple[Numbers, Numbers], strata: tuple[Groups, Groups]
             for value, member in zip(adjusted, members, strict=True):
                 value[member] -= level
     return adjusted
+
+
+@dataclass(frozen=True)
+class MeanShift:
+    """A mean of shifts with its standard error, infinite if unknown, and Welch's degrees of freedom."""
+
+    estimate: float
+    error: float
+    degrees: float
+
+    @property
+    def p_value(self) -> float:
+        """One-sided, of a shift above zero."""
+        if self.error == 0:
+            return 0.0 if self.estimate > 0 else 1.0
+        return float(stdtr(self.degrees, -self.estimate / self.error))
+
+    def shift(self, *, tail: float) -> Shift:
+        reach = -float(stdtrit(self.degrees, tail)) * self.error
+        return Shift(self.estimate, self.estimate - reach, self.estimate + reach, self.error)
+
+
+def average_strata(samples: Samples, strata: tuple[Groups, Groups]) -> MeanShift | None:
+    """The mean over strata of the shift of the first sample above the second.
+
+    Each stratum has equal weight, so that a large change of few strata counts. Values are Winsorized within their
+    stratum and sample; infinite ones count as the largest of their stratum. Strata in which half of a sample or more is
+    infinite are left out; ``None`` if that leaves none.
+
+    Reference: B. L. Welch, "The generalization of 'Student's' problem when several different population variances are
+    involved", Biometrika 34, 1947.
+    """
+    groups: list[Numbers] = []
+    for stratum in np.intersect1d(*strata):
+        pair = [values[of == stratum] for values, of in zip(samples, strata, strict=True)]
+        finite = [values[np.isfinite(values)] for values in pair]
+        if all(2 * known.size > values.size for known, values in zip(finite, pair, strict=True)):
+            largest = float(np.concatenate(finite).max())
+            groups += winsorize_groups([np.where(np.isfinite(values), values, largest) for values in pair])
+    if not groups:
+        return None
+    estimate = float(np.mean([head.mean() - base.mean() for head, base in zip(groups[::2], groups[1::2], strict=True)]))
+    parts = [(float(group.var(ddof=1)) / group.size, group.size - 1) for group in groups if group.size > 1]
+    if not parts:
+        return MeanShift(estimate, math.inf, 1.0)
+    # Groups with a single value are taken to vary as the others do.
+    variance = sum(part for part, _ in parts) * len(groups) / len(parts)
+    uncertainty = sum(part**2 / degrees for part, degrees in parts) * (len(groups) / len(parts)) ** 2
+    degrees = variance**2 / uncertainty if uncertainty else float(sum(degrees for _, degrees in parts))
+    return MeanShift(estimate, 2 * math.sqrt(variance) / len(groups), degrees)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from pytest_ldos.judge.summary import CONFIDENCE, Located
 from pytest_ldos.judge.unchanged import Between, KnownRuns, known_of
 from pytest_ldos.measure.metrics.model import SECONDARY_SHARE, Metric
 from pytest_ldos.measure.trial.record import TrialSet, to_series
+from pytest_ldos.scenario.words import StimulusKind
 
 LOCATION: Final = "location"
 
@@ -215,6 +216,7 @@ class Hypothesis:
             here=here.between.get(metric.name, Between()),
             base_runs=here.of_baseline,
         )
+        contrasted = replace(contrasted, is_mean=case.head.spec.stack.stimulus is StimulusKind.PLAN)
         return cls(case, metric, contrasted, noise, fractions_of(case.head, case.base), tuple(shapes_of(case, metric)))
 
     def is_rejected(self, aspect: str, alpha: float) -> bool:

@@ -91,6 +91,8 @@ class Contrast:
         unlike: covariates that were not removed, because they differ between the versions.
         extra: variance of the shift in addition to that from the spread within the samples.
         is_assumed: True if the variance between runs is assumed, because neither the record nor this host has it.
+        goals: goal of each value.
+        is_mean: True if the shift is the mean over goals, each with equal weight, False if that of a typical trial.
     """
 
     head: Sample
@@ -103,6 +105,8 @@ class Contrast:
     is_interleaved: bool
     is_assumed: bool
     starts: tuple[Starts, Starts]
+    goals: tuple[adjust.Words, adjust.Words]
+    is_mean: bool = False
 
     def ratio(self, shift: float) -> float:
         if self.scale == 0.0:
@@ -135,13 +139,21 @@ class Contrast:
         head, base = adjust.draw_in_extremes((self.head, self.base), reach=reach)
         return head, base
 
+    @cached_property
+    def _mean(self) -> adjust.MeanShift | None:
+        return adjust.average_strata((self.head, self.base), self.goals) if self.is_mean else None
+
     @property
     def p_value(self) -> float:
-        return self.extra.widened_p(rank_sum_p(*self._winsorised), estimate_shift(*self._winsorised, tail=0.5))
+        p_value = rank_sum_p(*self._winsorised) if self._mean is None else self._mean.p_value
+        return self.extra.widened_p(p_value, self._shift(0.5))
 
     def shift(self, *, tail: float) -> Shift:
         """Estimated shift of head towards worse; `tail` is the probability of error of each end of its interval."""
-        return self.extra.widen(estimate_shift(*self._winsorised, tail=tail), tail=tail)
+        return self.extra.widen(self._shift(tail), tail=tail)
+
+    def _shift(self, tail: float) -> Shift:
+        return estimate_shift(*self._winsorised, tail=tail) if self._mean is None else self._mean.shift(tail=tail)
 
 
 @dataclass(frozen=True)
@@ -228,6 +240,7 @@ def contrast(
         is_interleaved,
         not is_interleaved and prior is None and not here.runs.degrees,
         (sides[0].blocks, sides[1].blocks),
+        (sides[0].goals, sides[1].goals),
     )
 
 

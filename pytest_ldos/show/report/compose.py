@@ -73,7 +73,6 @@ def _report_metric(metric: Metric, judged: Judged) -> document.MetricReport:
         incomparable="" if incomparable is None else reasons.describe_reason(incomparable),
         aspects=() if comparison is None else tuple(map(_aspect, comparison.findings)),
         cases=tuple(_case(each, comparison, stages.get(each.case, "")) for each in cases),
-        suite=None if (suite := judged.suite(metric.name)) is None else _change(suite, None),
     )
 
 

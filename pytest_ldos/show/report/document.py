@@ -19,7 +19,7 @@ from pytest_ldos.measure.trial.record import Look
 from pytest_ldos.record.profiles import Evidence
 
 KIND: Final = "pytest-ldos report"
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Version of the JSON form. It is raised if a field is removed or changes its meaning, not if one is added."""
 
 
@@ -201,7 +201,6 @@ class MetricReport:
         incomparable: why it was not compared although both versions have it; empty otherwise.
         aspects: results of tests other than that of its location.
         cases: its numbers by case, the worst first, if it changed or is that of planning problems; else empty.
-        suite: geometric mean of the cases' changes, each with equal weight; null without one.
     """
 
     name: str
@@ -217,7 +216,6 @@ class MetricReport:
     incomparable: str = ""
     aspects: tuple[AspectReport, ...] = ()
     cases: tuple[CaseReport, ...] = ()
-    suite: Change | None = None
 
     @property
     def label(self) -> str:

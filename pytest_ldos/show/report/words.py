@@ -84,12 +84,14 @@ def describe_cases(section: document.Section) -> Iterator[str]:
     noun = "problem" if section.is_suite else "goal"
     for metric in section.metrics:
         worst = [f"{each.name} {change_of(each.change)}" for each in metric.cases[:_MOST_CASES] if each.change]
-        if metric.suite is not None and worst:
+        mean = ""
+        if section.is_suite and metric.change is not None:
             unsolved = [each.name for each in metric.cases if None in {each.median, each.base_median}]
             more = " …" if len(unsolved) > _MOST_CASES else ""
             without = f", without {', '.join(unsolved[:_MOST_CASES])}{more}" if unsolved else ""
-            mean = f"{change_of(metric.suite)} ({interval_of(metric.suite)}), geometric mean{without}"
-            yield f"{metric.name} in {counted(len(metric.cases), noun)}: {mean}; worst: {', '.join(worst)}"
+            mean = f"{change_of(metric.change)} ({interval_of(metric.change)}), geometric mean{without}; "
+        if worst:
+            yield f"{metric.name} in {counted(len(metric.cases), noun)}: {mean}worst: {', '.join(worst)}"
     if section.is_suite and section.cases:
         ordered = sorted(section.cases, key=_lost, reverse=True)[:_MOST_CASES]
         worst = [f"{each.name} {_solved(each)}" for each in ordered if _lost(each) > 0]
