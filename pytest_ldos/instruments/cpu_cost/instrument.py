@@ -17,8 +17,6 @@ from pytest_ldos.host.counters import Event
 from pytest_ldos.instruments import study
 from pytest_ldos.instruments.cost_layers import Kind, Layer, choose_layers, identity_of, layers_available
 from pytest_ldos.instruments.cpu_cost.ladder import (
-    SEED_CYCLES,
-    SEED_RATIO,
     TITLES,
     CpuCostSpec,
     Exchange,
@@ -91,11 +89,9 @@ def ratio(values: ByStart, base: ByStart) -> study.Estimate | None:
 
 
 _COST: Final = "what a message costs with all its subscribers (means over starts, 95 % intervals)"
-_COLUMNS: Final = "cpu_per_message±cpu [µs] CPU/message, ratio±ratio × DDS, seed_ratio seed's ×"
+_COLUMNS: Final = "cpu_per_message±cpu [µs] CPU/message, ratio±ratio × DDS"
 _SWITCH_COLUMNS: Final = "switches_per_message±switches switches/message, voluntary, involuntary, migrations"
-_CYCLE_COLUMNS: Final = (
-    "cycles_per_message±cycles cycles/message, cycles_ratio±cycles_ratio × DDS, seed_cycles seed's cycles in 30 s"
-)
+_CYCLE_COLUMNS: Final = "cycles_per_message±cycles cycles/message, cycles_ratio±cycles_ratio × DDS"
 _DETAIL_COLUMNS: Final = "rounds, failed without result, system [%] of it in the kernel, load [%] of a CPU, lost [%]"
 
 
@@ -122,10 +118,10 @@ class Climb:
 
 def tables_of(climbs: Sequence[Climb]) -> Iterator[study.Table]:
     for climb in climbs:
-        yield _table(climb, "ladder", _COST, _COLUMNS, partial(_cost_cells, quantity=CPU.name, seed=SEED_RATIO))
+        yield _table(climb, "ladder", _COST, _COLUMNS, partial(_cost_cells, quantity=CPU.name))
         yield _table(climb, "ladder_switches", "context switches of a message", _SWITCH_COLUMNS, _switch_cells)
         if any(climb.values(rung, CYCLES.name) for rung in climb.rounds):
-            cycles = partial(_cost_cells, quantity=CYCLES.name, seed=SEED_CYCLES)
+            cycles = partial(_cost_cells, quantity=CYCLES.name)
             yield _table(climb, "ladder_cycles", "CPU cycles of a message", _CYCLE_COLUMNS, cycles)
         yield _table(climb, "ladder_details", "of which, and how sure", _DETAIL_COLUMNS, _detail_cells)
 
@@ -138,13 +134,13 @@ def _table(
     return study.Table.of(f"rung, {columns}", rows, name=f"{name}_{label.replace(' ', '_')}", title=f"{label}: {title}")
 
 
-def _cost_cells(climb: Climb, rung: Rung, *, quantity: str, seed: Mapping[Rung, float]) -> tuple[study.Cell, ...]:
-    """Returns the cost, its ratio to DDS alone (for DDS itself 1, without an interval), and the seed's number."""
+def _cost_cells(climb: Climb, rung: Rung, *, quantity: str) -> tuple[study.Cell, ...]:
+    """Returns the cost, and its ratio to DDS alone (for DDS itself 1, without an interval)."""
     values = climb.values(rung, quantity)
     times = ratio(values, climb.values(Rung.DDS, quantity))
     if rung is Rung.DDS and times is not None:
         times = study.Estimate(1.0, None, None)
-    return (*study.cells_of(estimate(values)), *study.cells_of(times), seed.get(rung))
+    return (*study.cells_of(estimate(values)), *study.cells_of(times))
 
 
 def _switch_cells(climb: Climb, rung: Rung) -> tuple[study.Cell, ...]:
@@ -235,7 +231,6 @@ def _notes(climbs: Sequence[Climb], no_cycles: str) -> Iterator[str]:
         yield "rclcpp's DDS only: the RMW's writers, readers and wait set, without rcl and rclcpp"
     if any(climb.layer.kind is Kind.EMBEDDED for climb in climbs):
         yield "embedded: nodes are Python over Cyclone DDS; compare them with themselves"
-    yield "the seed's nodes (ROS 2 Dashing) had a DDS participant each: compare its 10.6 with many participants"
 
 
 INSTRUMENT: Final = study.Instrument(

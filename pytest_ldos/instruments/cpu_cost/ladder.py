@@ -1,6 +1,6 @@
 """Settings of `ldos cpu-cost`, the rungs of its ladder, and their measurement with a process per rung.
 
-Reference: the seed `ros2_performance` (its table of binaries, and of CPU cycles in 30 s).
+Reference: `studies/cpu_cost` compares it with published figures.
 """
 
 from __future__ import annotations
@@ -34,10 +34,6 @@ class Rung(StrEnum):
     MANY_NODES = "many_nodes"  # spread over nodes that share a participant, as since ROS 2 Foxy
     MANY_PARTICIPANTS = "many_participants"  # spread over nodes with a participant each, as before Foxy
 
-
-SEED_CYCLES: Final[Mapping[Rung, float]] = {Rung.DDS: 3.6e9, Rung.ONE_NODE: 1.3e10, Rung.MANY_PARTICIPANTS: 3.8e10}
-SEED_RATIO: Final[Mapping[Rung, float]] = {Rung.DDS: 1.0, Rung.ONE_NODE: 3.5, Rung.MANY_PARTICIPANTS: 10.6}
-"""The seed's CPU cycles in 30 s, and relative to those of DDS alone; its many nodes had one participant each."""
 
 TITLES: Final[Mapping[Rung, str]] = {
     **{rung: rung.replace("_", " ") for rung in Rung},

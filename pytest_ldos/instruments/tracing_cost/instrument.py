@@ -5,10 +5,9 @@ The unit of evidence is a start, because messages of one process are correlated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from statistics import fmean, median
 from typing import Final
 
@@ -34,25 +33,8 @@ from pytest_ldos.instruments.tracing_cost.spec import SizeAndRate, TracingCostSp
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.record.choose import recorder_name, recording_available
 
-TARGET_US: Final = 3.3  # the seed's mean over all experiments
-
 _Numbers = npt.NDArray[np.float64]
 Center = Callable[[_Numbers], float]
-
-
-class Answer(StrEnum):
-    MET = "met"
-    MISSED = "missed"
-    UNDECIDED = "undecided"
-
-
-def answer_of(overhead: study.Estimate) -> Answer:
-    """Compares an overhead in µs with `TARGET_US`; it is inconclusive without bounds."""
-    if overhead.low is None or overhead.high is None:
-        return Answer.UNDECIDED
-    if overhead.high <= TARGET_US:
-        return Answer.MET
-    return Answer.MISSED if overhead.low > TARGET_US else Answer.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -103,25 +85,11 @@ def level_of(pairs: Sequence[PairedStarts], case: SizeAndRate, *, traced: bool) 
     return float(np.mean([np.mean(each) for each in found])) if found else None
 
 
-SEED_OVERHEAD_US: Final[Mapping[int, Mapping[int, int]]] = {
-    1: {100: 5, 500: 4, 1000: 3, 2000: 3},
-    32: {100: 4, 500: 3, 1000: 3, 2000: 3},
-    64: {100: 4, 500: 3, 1000: 3, 2000: 3},
-    256: {100: 2, 500: 2, 1000: 4, 2000: 5},
-}
-"""By KiB and Hz: difference of the seed's averages with and without tracing (appendix A, rounded there to 1 µs)."""
-
-SEED_MEAN_US: Final = 3.3
-SEED_TRACEPOINT_NS: Final = 158.0  # LTTng's cost per tracepoint, as quoted by the seed (Intel i7-3770)
-
-_COLUMNS: Final = study.columns_of(
-    "case messages, untraced [µs], traced [µs], mean±mean [µs] mean overhead, median±median [µs] median overhead, "
-    "seed [µs] seed's mean, target ≤ 3.3 µs"
+_COLUMNS: Final = (
+    "case messages, untraced [µs], traced [µs], mean±mean [µs] mean overhead, median±median [µs] median overhead"
 )
-"""The last two columns are the seed's, which measured only LTTng and has a target only for rclcpp."""
-
 _TRACEPOINT_COLUMNS: Final = (
-    "layer, recording, time_per_call±call [ns] a call, seed [ns] seed's, per_message recorded a message, "
+    "layer, recording, time_per_call±call [ns] a call, per_message recorded a message, "
     "sum_per_message [µs] these together, lost events lost"
 )
 _AGAINST_COLUMNS: Final = "layer, of, lttng [µs] LTTng, ebpf [µs] eBPF, more±more [µs] eBPF takes more"
@@ -154,30 +122,18 @@ def tables_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterato
 
 
 def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> study.Table:
-    is_judged = layer.kind is Kind.ROS2 and mode is Mode.LTTNG
     title = f"{layer.label}: publish → callback, {TITLES[mode]} (means of {len(pairs)} starts of each, 95 % intervals)"
     rows: list[tuple[study.Cell, ...]] = []
     for case in cases:
-        seed = SEED_OVERHEAD_US.get(case.size_kib, {}).get(case.rate_hz)
         levels = (level_of(pairs, case, traced=False), level_of(pairs, case, traced=True))
-        rows.append((case.label, *levels, *_overhead_cells(pairs, [case], seed)))
-    rows.append(("all messages", None, None, *_overhead_cells(pairs, cases, SEED_MEAN_US)))
-    shown = len(_COLUMNS) if is_judged else len(_COLUMNS) - (1 if mode is Mode.LTTNG else 2)
-    return study.Table(
-        name=f"overhead_{layer.label.replace(' ', '_')}_{mode}",
-        title=title,
-        columns=_COLUMNS[:shown],
-        rows=tuple(row[:shown] for row in rows),
-    )
+        rows.append((case.label, *levels, *_overhead_cells(pairs, [case])))
+    rows.append(("all messages", None, None, *_overhead_cells(pairs, cases)))
+    return study.Table.of(_COLUMNS, rows, name=f"overhead_{layer.label.replace(' ', '_')}_{mode}", title=title)
 
 
-def _overhead_cells(
-    pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate], seed: float | None
-) -> Iterator[study.Cell]:
-    mean, middle = (overhead_of(pairs, cases, center) for center in (mean_of, median_of))
-    for found in (mean, middle):
-        yield from study.cells_of(found)
-    yield from (seed, None if mean is None else str(answer_of(mean)))
+def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> Iterator[study.Cell]:
+    for center in (mean_of, median_of):
+        yield from study.cells_of(overhead_of(pairs, cases, center))
 
 
 def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[study.Cell, ...] | None:
@@ -192,7 +148,6 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[study.Cell, ...] | None
         traced.layer.label,
         TITLES[mode],
         *study.cells_of(call),
-        SEED_TRACEPOINT_NS if mode is Mode.LTTNG else None,
         count,
         None if count is None else count * call.value / NS_PER_US,
         None if mode is Mode.UNTRACED else sum(start.recorded.lost for start in starts),
@@ -323,8 +278,6 @@ def compose(spec: TracingCostSpec, measured: Sequence[Traced], *, notes: Sequenc
 
 
 def _notes(measured: Sequence[Traced]) -> Iterator[str]:
-    if all(traced.layer.kind is not Kind.ROS2 for traced in measured):
-        yield "the target of 3.3 µs is one of rclcpp's path, and is not judged here"
     for traced in measured:
         for mode in traced.modes:
             lost = sum(start.recorded.lost for start in traced.of(mode))
