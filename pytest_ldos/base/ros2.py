@@ -87,6 +87,13 @@ class Ros2(_Event):
     )
 
 
+class Caret(_Event):
+    """Events of CARET, which have the middleware's stamp where older ROS 2 writes none."""
+
+    BIND = "ros2_caret:dds_bind_addr_to_stamp", ("addr", "source_stamp")
+    DISPATCH = "ros2:dispatch_subscription_callback", ("message", "callback", "source_stamp", "message_timestamp")
+
+
 class Marker(_Event):
     """Events of provider `ldos`."""
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ldos.base.ros2 import FIELDS, Ros2
+from pytest_ldos.base.ros2 import FIELDS, Caret, Ros2
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.ctf.stats import Gap, ReadStats, StreamStats, TraceInfo
 from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 HOST = "arm"
+KNOWN = {**FIELDS, **{each: each.fields for each in Caret}}
 SIGNED = {
     "timestamp",
     "source_timestamp",
@@ -74,7 +75,7 @@ class Recording:
         **fields: Any,
     ) -> None:
         """One event at a true time."""
-        assert set(fields) == set(FIELDS[event]), f"{event} has {FIELDS[event]}"
+        assert set(fields) == set(KNOWN[event]), f"{event} has {KNOWN[event]}"
         time_ns += self.skew_ns.get(host, 0)
         self.rows.append(Row(time_ns, host, pid, pid if tid is None else tid, name, {"event": event, **fields}))
 
@@ -116,7 +117,7 @@ def _table(name: str, rows: Sequence[Row], hosts: Sequence[str], *, without: set
         "vtid": Column(name="vtid", values=np.array([row.tid for row in rows], dtype=np.int32)),
         "procname": _column("procname", [row.name for row in rows], unsigned),
     }
-    columns |= {each: _column(each, [row.fields[each] for row in rows], unsigned) for each in FIELDS[name]}
+    columns |= {each: _column(each, [row.fields[each] for row in rows], unsigned) for each in KNOWN[name]}
     kept = {each: column for each, column in columns.items() if each not in without}
     return EventTable(name, times, np.zeros(len(rows), dtype=np.int32), of_host, kept)
 

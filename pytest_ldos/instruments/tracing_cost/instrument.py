@@ -61,16 +61,8 @@ def pair_up(starts: Sequence[Start], mode: Mode, plain_mode: Mode = Mode.UNTRACE
     return [PairedStarts(plain[number], traced[number]) for number in sorted(plain.keys() & traced.keys())]
 
 
-def mean_of(values: _Numbers) -> float:
-    return float(np.mean(values))
-
-
-def median_of(values: _Numbers) -> float:
-    return float(np.median(values))
-
-
 def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate], center: Center) -> study.Estimate | None:
-    """Overhead in µs in some cases; each case's untraced center (`mean_of`, `median_of`) is subtracted first."""
+    """Overhead in µs in some cases; each case's untraced center (`fmean`, `median`) is subtracted first."""
     differences = []
     for pair in pairs:
         found = [both for case in cases if (both := pair.latencies_us(case)) is not None]
@@ -132,7 +124,7 @@ def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: S
 
 
 def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> Iterator[study.Cell]:
-    for center in (mean_of, median_of):
+    for center in (fmean, median):
         yield from study.cells_of(overhead_of(pairs, cases, center))
 
 
@@ -161,7 +153,7 @@ def _against_rows(traced: Traced, cases: Sequence[SizeAndRate]) -> Iterator[tupl
     if calls_us:
         more = study.Estimate.of_mean([ebpf_us - lttng_us for lttng_us, ebpf_us in calls_us])
         yield (traced.layer.label, "a call", *map(fmean, zip(*calls_us, strict=True)), *study.cells_of(more))
-    for name, center in (("a message, mean", mean_of), ("a message, median", median_of)):
+    for name, center in (("a message, mean", fmean), ("a message, median", median)):
         found = overhead_of(turns, cases, center)
         if found is not None:
             yield (traced.layer.label, name, None, None, *study.cells_of(found))
@@ -183,7 +175,7 @@ def figures_of(layers: Sequence[Traced], cases: Sequence[SizeAndRate]) -> Iterat
 
 def _curves(pairs: Sequence[PairedStarts], cases: Sequence[SizeAndRate]) -> Iterator[study.Curve]:
     for size_kib in dict.fromkeys(case.size_kib for case in cases):
-        found = [(case.rate_hz, overhead_of(pairs, [case], mean_of)) for case in cases if case.size_kib == size_kib]
+        found = [(case.rate_hz, overhead_of(pairs, [case], fmean)) for case in cases if case.size_kib == size_kib]
         points = tuple(study.Point(rate_hz, mean.value, mean.low, mean.high) for rate_hz, mean in sorted(found) if mean)
         if points:
             yield study.Curve(f"{size_kib} KiB", points)

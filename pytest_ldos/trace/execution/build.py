@@ -18,7 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.base.ros2 import Marker, Ros2
+from pytest_ldos.base.ros2 import Caret, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import (
     build_callback_runs,
@@ -46,7 +46,7 @@ from pytest_ldos.trace.execution.window_rows import (
     observed_tables,
 )
 
-NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
+NEEDED_EVENTS: Final = frozenset({*Caret, *Marker, *Ros2})
 """Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
 
 READ_EVENTS: Final = NEEDED_EVENTS - {Ros2.RCL_INIT}  # events whose threads are those of the model

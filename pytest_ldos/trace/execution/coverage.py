@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.ros2 import Ros2
+from pytest_ldos.base.ros2 import Caret, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import FIRST_NS, LAST_NS, ReadStats
 from pytest_ldos.trace.execution.columns import IdArray, TimesNs, distinct_where
@@ -160,6 +160,7 @@ class _Rule(NamedTuple):
     effect: str
     hides: tuple[str, ...] = ()
     is_optional: bool = True
+    instead: tuple[str, ...] = ()  # others that say the same
 
 
 PUBLISHED: Final = (Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH, Ros2.RCLCPP_PUBLISH)
@@ -186,7 +187,7 @@ _RULES: Final = (
         "changes of lifecycle states are not known",
         ("transitions",),
     ),
-    _Rule(Ros2.RMW_PUBLISH, (Ros2.RCL_PUBLISH, Ros2.RCLCPP_PUBLISH), _NOT_LINKED, is_optional=False),
+    _Rule(Ros2.RMW_PUBLISH, (Ros2.RCL_PUBLISH, Ros2.RCLCPP_PUBLISH), _NOT_LINKED, (), False, (Caret.BIND,)),
 )
 """Rules for missing events; those of publications and takes also need the tables."""
 
@@ -194,7 +195,12 @@ _RULES: Final = (
 def find_missing_events(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> tuple[MissingEvent, ...]:
     """Events that are missing in a trace, from publications, takes, callback runs and threads."""
     found: list[_Missing] = [
-        (rule.event, _any_of(writers, *rule.along_with) - _any_of(writers, rule.event), rule.effect, rule.hides)
+        (
+            rule.event,
+            _any_of(writers, *rule.along_with) - _any_of(writers, rule.event, *rule.instead),
+            rule.effect,
+            rule.hides,
+        )
         for rule in _RULES
         if not (rule.is_optional and rule.event in writers)
     ]
@@ -227,7 +233,7 @@ def _of_takes(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[
     seen = _processes("takes", _UNSTAMPED, frames) | _any_of(writers, Ros2.RCL_TAKE, Ros2.RCLCPP_TAKE)
     if Ros2.RMW_TAKE not in writers:
         seen |= _any_of(writers, Ros2.SUBSCRIPTION_INIT)
-    unseen = seen - _any_of(writers, Ros2.RMW_TAKE)
+    unseen = seen - _any_of(writers, Ros2.RMW_TAKE, Caret.DISPATCH)
     runs = _any_of(writers, Ros2.CALLBACK_START)
     yield Ros2.RMW_TAKE, unseen & runs, "receptions are runs of callbacks, not linked with their publications", ()
     yield Ros2.RMW_TAKE, unseen - runs, "receptions are not known", ("takes",)

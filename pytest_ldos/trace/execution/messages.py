@@ -9,7 +9,8 @@ Tracepoints: ``rmw_take`` → ``rcl_take`` → ``rclcpp_take`` on one thread; in
 ``rclcpp_ring_buffer_enqueue`` and ``rclcpp_ring_buffer_dequeue`` on a buffer that
 ``rclcpp_construct_ring_buffer``, ``rclcpp_buffer_to_ipb`` and ``rclcpp_ipb_to_subscription`` tie to its
 subscription. In a process without ``rmw_take``, or without ``rclcpp_ring_buffer_dequeue``, each run of a subscription's
-callback is a message that it received, at the begin of the run.
+callback is a message that it received, at the begin of the run. CARET's ``dds_bind_addr_to_stamp`` and
+``dispatch_subscription_callback`` then have the stamps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.ros2 import Ros2
+from pytest_ldos.base.ros2 import Caret, Ros2
 from pytest_ldos.trace.execution.callbacks import subscriptions_by_object
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
 from pytest_ldos.trace.execution.endpoints import Endpoints, Handles, Kind, registry_of
@@ -101,7 +102,10 @@ def _of_rcl(observed: Observed, endpoints: Endpoints) -> Columns:
     found = _found_by_rcl(endpoints, process, published.handles("publisher_handle")[rows], times_ns)
     publisher = endpoints.publishers.registry.complete(found[0], process, found[1])
     rclcpp_ns = pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp, NEVER)
-    return _columns("publications", published, rows, publisher=publisher, rclcpp_ns=rclcpp_ns, rcl_ns=times_ns)
+    bound = _of_same_call(observed, Caret.BIND, Ros2.RCL_PUBLISH, after=True, keys=("addr", "message"))[rows]
+    source_ns = pick(observed.events(Caret.BIND)["source_stamp"].astype(np.int64), bound, NEVER)
+    known = {"publisher": publisher, "source_ns": source_ns, "rclcpp_ns": rclcpp_ns, "rcl_ns": times_ns}
+    return _columns("publications", published, rows, **known)
 
 
 def _of_rclcpp(observed: Observed, endpoints: Endpoints) -> Columns:
@@ -150,17 +154,19 @@ def _same_call(observed: Observed, inter: Columns, intra: Columns) -> IdArray:
     return found
 
 
-def _of_same_call(observed: Observed, name: str, own: str, *, after: bool = False) -> IdArray:
+def _of_same_call(
+    observed: Observed, name: str, own: str, *, after: bool = False, keys: tuple[str, str] = ("message", "message")
+) -> IdArray:
     """For each event `own`, the row of the last event `name` before it, or the next one after it, in the same call.
 
-    Both are on one thread and concern one message, and no other event `own` lies between the two.
+    Both are on one thread and concern one message, by these fields of theirs, and no other event `own` lies between.
     """
     events, others = observed.events(own), observed.events(name)
     if len(events) == 0 or len(others) == 0:
         return np.full(len(events), -1, dtype=np.int32)
     timeline, named = observed.timeline(own), observed.timeline(name)
     found = named.next_for(timeline) if after else named.last_for(timeline)
-    found[pick(others.handles("message"), found, 0) != events.handles("message")] = -1
+    found[pick(others.handles(keys[0]), found, 0) != events.handles(keys[1])] = -1
     times_ns = pick(others.times_ns, found, NEVER)
     if after:
         limit_ns = pick(events.times_ns, timeline.next_for(timeline, after=True), np.iinfo(np.int64).max)
@@ -237,7 +243,9 @@ def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Col
     callback = callbacks.registry.find(starts.process[rows], starts.handles("callback")[rows], starts.times_ns[rows])
     subscription = pick(np.asarray(callbacks.columns["subscription"], dtype=np.int32), callback, -1)
     rows, subscription = rows[subscription >= 0], subscription[subscription >= 0]
-    return _columns("takes", starts, rows, subscription=subscription, intra=intra[rows])
+    given = _of_same_call(observed, Caret.DISPATCH, Ros2.CALLBACK_START, keys=("callback", "callback"))[rows]
+    source_ns = pick(observed.events(Caret.DISPATCH)["source_stamp"].astype(np.int64), given, NEVER)
+    return _columns("takes", starts, rows, subscription=subscription, intra=intra[rows], source_ns=source_ns)
 
 
 def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -> IdArray:

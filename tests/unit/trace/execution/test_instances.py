@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.ros2 import Ros2
+from pytest_ldos.base.ros2 import Caret, Ros2
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution.threads import shift_clocks
 from tests.builders.ros2 import Message, Recording
@@ -69,6 +69,24 @@ def test_concurrent_publications_are_separated_by_thread():
         thread.at(first + 20).emit(Ros2.RMW_PUBLISH, rmw_publisher_handle=app.publisher.rmw, timestamp=1, **fields)
     sent = app.recording.model().publications
     assert sent.select("rclcpp_ns", "rcl_ns", "time_ns").rows() == [(100, 110, 120), (101, 111, 121)]
+
+
+def test_carets_stamps_link_messages_without_events_of_the_middleware():
+    """As in CARET's recordings of ROS 2 Galactic: a message's address is bound to its stamp after it was written."""
+    app, message = App(), 0x77
+    for first, stamp in ((100, 5_000), (200, 6_000)):
+        app.thread.at(first).emit(Ros2.RCLCPP_PUBLISH, message=message)
+        app.thread.emit(Ros2.RCL_PUBLISH, publisher_handle=app.publisher.handle, message=message)
+        app.thread.emit(Caret.BIND, addr=message, source_stamp=stamp)
+    app.thread.at(300).emit(Caret.BIND, addr=message, source_stamp=7_000)  # of the middleware itself
+    callback = app.subscription.callback
+    app.thread.emit(Caret.DISPATCH, message=message, callback=callback, source_stamp=6_000, message_timestamp=0)
+    with app.thread.at(310).running(app.subscription):
+        app.thread.at(320)
+    model = app.recording.model()
+    assert model.publications["source_ns"].to_list() == [5_000, 6_000]
+    assert model.takes["source_ns"].to_list() == [6_000]
+    assert not {each.event for each in model.missing_events} & {Ros2.RMW_PUBLISH, Ros2.RMW_TAKE}
 
 
 def test_empty_take_is_only_counted():
