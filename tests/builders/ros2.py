@@ -23,7 +23,7 @@ from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.model import ExecutionModel
 
 HOST = "arm"
-KNOWN = {**FIELDS, **{each: each.fields for each in Caret}}
+KNOWN: dict[str, tuple[str, ...]] = {**FIELDS, **{each: each.fields for each in Caret}}
 SIGNED = {
     "timestamp",
     "source_timestamp",

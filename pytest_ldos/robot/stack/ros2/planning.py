@@ -28,7 +28,7 @@ from pytest_ldos.scenario.stimuli import PlanSpec
 
 _DISCOVERY_S: Final = 10.0
 _ANSWER_S: Final = 5.0
-_IK_S: Final = 2  # for each goal
+_IK_S: Final = 4  # for each goal: solvers restart at random, and most answer at once
 _GRACE_S: Final = 5.0
 
 

@@ -1,0 +1,1 @@
+"""Published experiments, measured again, with their figures beside ours."""
