@@ -62,9 +62,9 @@ def test_hostile_text_is_escaped(written, text):
         (b'{"kind": ' + b"1" * 5000 + b"}", r"not JSON \(ValueError\)"),
         (b" " * (reading.LARGEST + 1), "is larger than 8388608 bytes"),
         ({}, "its kind is not 'pytest-ldos report'"),
-        ({"kind": "pytest-ldos report", "schema": True}, "its schema is not 2"),
-        ({"kind": "pytest-ldos report", "schema": 3}, "its schema is not 2"),
-        ({"kind": "pytest-ldos report", "schema": 2}, "it has not exactly the fields of a Document"),
+        ({"kind": "pytest-ldos report", "schema": True}, "its schema is not 3"),
+        ({"kind": "pytest-ldos report", "schema": 2}, "its schema is not 3"),
+        ({"kind": "pytest-ldos report", "schema": 3}, "it has not exactly the fields of a Document"),
     ],
 )
 def test_file_that_is_not_a_report_is_refused(written, content, reason):
