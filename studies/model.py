@@ -37,7 +37,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Results:
-    """What a run recorded: the machine, the date, and tables by name."""
+    """Recorded results of a run: machine, date, and tables by name."""
 
     machine: str
     started_at: str
