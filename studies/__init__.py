@@ -1,1 +1,1 @@
-"""Published experiments, measured again, with their figures beside ours."""
+"""Published experiments, measured again, and their figures compared with ours."""

@@ -44,8 +44,7 @@ def _run(study: Study, run: Run, folder: Path) -> int:
         else ["--output", str(output)]
     )
     command = [str(Path(sys.executable).with_name(program)), *arguments, *own]
-    environment = {**os.environ, **run.environment}
-    code = subprocess.run(command, cwd=ROOT / study.name, env=environment, check=False).returncode
+    code = subprocess.run(command, cwd=ROOT / study.name, check=False).returncode
     if output.is_file() and code in _MEASURED:
         data = json.loads(output.read_text("utf-8"))
         file = study.file(run.name)

@@ -27,12 +27,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Run:
-    """A command of a study, of ``ldos`` or ``pytest``; `needs` names what must be sourced for it."""
+    """A command of a study, of ``ldos`` or ``pytest``."""
 
     name: str
     command: tuple[str, ...]
-    environment: Mapping[str, str]
-    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,10 +93,7 @@ class Study:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        return tuple(
-            Run(each["name"], tuple(each["command"]), each.get("environment", {}), each.get("needs", ""))
-            for each in self.settings["run"]
-        )
+        return tuple(Run(each["name"], tuple(each["command"])) for each in self.settings["run"])
 
     @cached_property
     def results(self) -> dict[str, Results]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,17 +19,17 @@ DOCS: Final = Path(__file__).parents[1] / "docs"
 
 
 def write_pages() -> None:
-    """Writes the page and the drawing of each study, their index, and the list of all figures."""
-    for name, text in render_pages().items():
+    """Writes the page and the drawing of each study, and the list of all figures."""
+    studies = [read_study(name) for name in NAMES]
+    for name, text in render_pages(studies).items():
         (DOCS / name).parent.mkdir(exist_ok=True)
         (DOCS / name).write_text(text, "utf-8")
-    for name in NAMES:
-        draw(read_study(name), DOCS / f"studies/{name}.svg")
+    for study in studies:
+        draw(study, DOCS / f"studies/{study.name}.svg")
 
 
-def render_pages() -> dict[str, str]:
+def render_pages(studies: Sequence[Study]) -> dict[str, str]:
     """Texts by their paths below ``docs``."""
-    studies = [read_study(name) for name in NAMES]
     pages = {f"studies/{study.name}.md": "\n".join(study_page(study)) + "\n" for study in studies}
     pages["explanation/seeds.md"] = "\n".join(all_figures(studies)) + "\n"
     return pages
@@ -51,8 +51,7 @@ def study_page(study: Study) -> Iterator[str]:
         yield from ("## Answer", "", text, "")
     yield from ("## Commands", "")
     for run in study.runs:
-        prefix = "".join(f"{name}={value} " for name, value in run.environment.items())
-        yield from ("```console", f"$ {prefix}{shlex.join(run.command)}", "```", "")
+        yield from ("```console", f"$ {shlex.join(run.command)}", "```", "")
 
 
 def figures_table(figures: Iterable[Figure]) -> Iterator[str]:

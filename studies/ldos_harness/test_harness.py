@@ -27,7 +27,7 @@ def publishers():
 
 
 @pytest.mark.python_flood
-def test_reach_beside_python_publishers(publishers, ldos_stack, ldos_trials, ldos_gate):
+def test_reach_under_python_publishers(publishers, ldos_stack, ldos_trials, ldos_gate):
     trials = ldos_trials(ldos_stack)
     assert [each.poll() for each in publishers] == [None] * 4  # they ran all the time
     ldos_gate.check(trials)

@@ -11,6 +11,7 @@ from studies.pages import DOCS, draw, render_pages
 from tests.docs.test_pages import unknown_words
 
 STUDIES = [read_study(name) for name in NAMES]
+PAGES = render_pages(STUDIES)
 RUNS = [pytest.param(study, run, id=f"{study.name}-{run.name}") for study in STUDIES for run in study.runs]
 BY_STUDY = pytest.mark.parametrize("study", STUDIES, ids=NAMES)
 
@@ -34,9 +35,9 @@ def test_study_has_a_test_and_a_readme(study):
     assert any(name.startswith("test_") for name in names)
 
 
-@pytest.mark.parametrize("name", render_pages())
+@pytest.mark.parametrize("name", PAGES)
 def test_page_is_made_from_the_results(name):
-    assert (DOCS / name).read_text("utf-8") == render_pages()[name], "write it again: python -m studies write"
+    assert (DOCS / name).read_text("utf-8") == PAGES[name], "write it again: python -m studies write"
 
 
 @BY_STUDY
@@ -64,5 +65,5 @@ def test_outcome_is_that_of_the_interval(ours, outcome):
     assert figure(ours).outcome == outcome
 
 
-def test_number_beside_a_statement_is_not_published():
+def test_number_for_a_statement_is_not_published():
     assert figure(Value(470), low=None, high=None).outcome == "not published"
