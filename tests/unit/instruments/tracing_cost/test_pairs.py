@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from pytest_ldos.instruments.cost_layers import Kind, Layer, Layers, embedded_available, ros2_available
+from pytest_ldos.instruments.study import Study
 from pytest_ldos.instruments.tracing_cost.instrument import available, choose_modes, measure
 from pytest_ldos.instruments.tracing_cost.pairs import Mode, Pairs
 from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
@@ -27,17 +29,23 @@ def why_not(needs) -> str:
     return next((each.reason for each in needs if not each.ok), "")
 
 
+def tracepoints_of(study: Study) -> list[dict[str, Any]]:
+    """Returns the rows of the untraced and of LTTng's tracepoints, by column."""
+    (table,) = [each for each in study.tables if each.name == "tracepoints"]
+    rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
+    return [each for mode in ("untraced", "LTTng") for each in rows if each["recording"] == mode]
+
+
 @pytest.mark.skipif(bool(why_not(TRACED)), reason=why_not(TRACED) or "available")
 @pytest.mark.measures_time
 def test_a_pair_of_the_embedded_layer():
     study = measure(SHORT, Silence())
     assert [each.failure for each in study.rounds] == [""] * 4
     assert {each.block for each in study.rounds} == {0, 1}
-    (table,) = [each for each in study.tables if each.name == "tracepoints"]
-    tracepoints = {row[1]: row for row in table.rows}
-    assert tracepoints["untraced"][2] < tracepoints["LTTng"][2]
-    assert tracepoints["LTTng"][6] >= 10
-    assert tracepoints["LTTng"][8] == 0
+    untraced, recorded = tracepoints_of(study)
+    assert untraced["time_per_call"] < recorded["time_per_call"]
+    assert recorded["per_message"] >= 10
+    assert recorded["lost"] == 0
     assert children_left() == []
 
 
@@ -49,10 +57,9 @@ def test_a_pair_of_rclcpp(rmw):
         pytest.skip(ros2_available([rmw]).reason)
     study = measure(dataclasses.replace(SHORT, layer=Layers.ROS2, rmw=rmw, ebpf=True), Silence())
     assert not [each.failure for each in study.rounds if each.failure]
-    (table,) = [each for each in study.tables if each.name == "tracepoints"]
-    tracepoints = {row[1]: row for row in table.rows}
-    assert tracepoints["untraced"][2] < tracepoints["LTTng"][2]
-    assert tracepoints["LTTng"][6] >= 10
+    untraced, recorded = tracepoints_of(study)
+    assert untraced["time_per_call"] < recorded["time_per_call"]
+    assert recorded["per_message"] >= 10
     assert children_left() == []
 
 
