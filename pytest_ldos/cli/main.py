@@ -198,7 +198,12 @@ _PANELS: Final = {
         "find-breaking": "search:find_breaking",
         "bisect": "search:bisect",
     },
-    "Look at traces": {"analyze": "analyze:analyze", "export": "traces:export", "profile": "traces:profile_app"},
+    "Look at traces": {
+        "record": "record:record",
+        "analyze": "analyze:analyze",
+        "export": "traces:export",
+        "profile": "traces:profile_app",
+    },
     "Measure the middleware": {name.replace("_", "-"): f"instruments:{name}" for name in MODULES},
     "This machine": {"doctor": "setup:doctor", "ros-packages": "setup:ros_packages"},
 }

@@ -8,6 +8,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.record.attach import AttachedRecorder, registered_processes
 from pytest_ldos.record.lttng import LttngRecorder, lttng_available, lttng_version
 from pytest_ldos.record.perf import PerfProfiler, WithSwitches, perf_available, switches_available
 from pytest_ldos.record.protocol import Profiler, Recorder
@@ -19,11 +20,23 @@ recorder_name: Final = lttng_version
 
 
 def choose_recorder(
-    directory: Path, log_directory: Path, *, switches: bool = False, events: Sequence[str] = ()
+    directory: Path,
+    log_directory: Path,
+    *,
+    switches: bool = False,
+    events: Sequence[str] = (),
+    is_attached: bool = False,
 ) -> Recorder:
-    """Returns a recorder, also of these `events`, and of context `switches` if permitted; raises `Unavailable`."""
-    recording_available().demand()
-    recorder = LttngRecorder(directory, log_directory, events=events)
+    """Returns a recorder, also of these `events`, and of context `switches` if permitted; raises `Unavailable`.
+
+    If `is_attached`, it records the processes that run in this environment's DDS domain.
+    """
+    recorder: Recorder
+    if is_attached:
+        recorder = AttachedRecorder(directory, log_directory, processes=registered_processes(), events=events)
+    else:
+        recording_available().demand()
+        recorder = LttngRecorder(directory, log_directory, events=events)
     return WithSwitches(recorder, log_directory) if switches and switches_available().ok else recorder
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from pytest_ldos.base.errors import NotWritten, RecordingFailed
 from pytest_ldos.base.files import writing
@@ -30,7 +30,7 @@ from pytest_ldos.host.temporary import EndProcesses, make_folder, temporary_plac
 from pytest_ldos.record import run_directory
 from pytest_ldos.record.protocol import RecordingReport, run_tool
 
-_NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
+MI_NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 
 _FALSE_WRAP: Final = 1 << 63
 """Excess that LTTng's consumer adds when a stream's counter of discarded events decreases, as if it had overflowed.
@@ -48,7 +48,7 @@ def parse_losses(listing: str) -> RecordingReport:
     root = ET.fromstring(listing)  # noqa: S314 - written by our own session daemon
 
     def counts(name: str) -> list[int]:
-        return [int(element.text or 0) for element in root.iterfind(f".//mi:{name}", _NAMESPACE)]
+        return [int(element.text or 0) for element in root.iterfind(f".//mi:{name}", MI_NAMESPACE)]
 
     discarded = sum(count % _FALSE_WRAP for count in counts("discarded_events"))
     return RecordingReport(discarded, sum(counts("lost_packets")))
@@ -140,6 +140,22 @@ _REGISTER_TIMEOUT: Final = "LTTNG_UST_REGISTER_TIMEOUT"
 """Time for which a process waits to be registered, ms. After LTTng's default, 3 s, it would run unrecorded."""
 
 
+class Daemon(Protocol):
+    """A session daemon, with what its clients and recorded processes need; see `Recorder`."""
+
+    log: Path
+    join_prefix: Sequence[str]
+    environment: Mapping[str, str]
+    open_environment: Mapping[str, str]
+
+    @property
+    def is_running(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class LttngRecorder:
     """A recording session; see `Recorder`. The trace's `directory` must not exist yet.
 
@@ -148,7 +164,13 @@ class LttngRecorder:
     """
 
     def __init__(
-        self, directory: Path, log_directory: Path, *, lossless: bool = False, events: Sequence[str] = ()
+        self,
+        directory: Path,
+        log_directory: Path,
+        *,
+        lossless: bool = False,
+        events: Sequence[str] = (),
+        daemon: Daemon | None = None,
     ) -> None:
         self.name = lttng_version()
         self.directory = directory
@@ -158,7 +180,7 @@ class LttngRecorder:
         if _REGISTER_TIMEOUT not in os.environ:
             self._settings[_REGISTER_TIMEOUT] = "30000"  # ms
         self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
-        self._daemon = _SessionDaemon(log_directory)
+        self._daemon = PrivateDaemon(log_directory) if daemon is None else daemon
         self._is_stopped = False
         self._is_on_disk = False
 
@@ -178,17 +200,27 @@ class LttngRecorder:
         require_room_for_buffers(SUBBUFFER_SIZE, SUBBUFFER_COUNT)
         try:
             self._daemon.start()
-            self._lttng("create", self._session, f"--output={self.directory.resolve()}")
+            self._lttng("create", self._session, f"--output={self._place.resolve()}")
             when_full = "--blocking-timeout=inf" if self._lossless else "--discard"
             options = (f"--subbuf-size={SUBBUFFER_SIZE}", f"--num-subbuf={SUBBUFFER_COUNT}", when_full)
             self._lttng("enable-channel", "-u", "-s", self._session, CHANNEL, *options)
             self._lttng("enable-event", "-u", "-s", self._session, "-c", CHANNEL, ",".join(self._events))
             contexts = [word for context in CONTEXTS for word in ("-t", context)]
             self._lttng("add-context", "-u", "-s", self._session, "-c", CHANNEL, *contexts)
+            self._prepare()
             self._lttng("start", self._session)
         except RecordingFailed:
             self.stop()
             raise
+
+    @property
+    def _place(self) -> Path:
+        """The session's output."""
+        return self.directory
+
+    def _prepare(self) -> None:
+        """Called before the session is started."""
+        return
 
     def pause(self) -> RecordingReport:
         self._lttng("stop", self._session)
@@ -204,7 +236,7 @@ class LttngRecorder:
     def rotate(self) -> Path:
         self._is_on_disk = False
         self._lttng("rotate", self._session)
-        return self.directory / "archives"
+        return self._place / "archives"
 
     def stop(self) -> None:
         if self._is_stopped:
@@ -217,25 +249,41 @@ class LttngRecorder:
 
     def _lttng(self, *arguments: str) -> str:
         """Runs a command of the client; raises `RecordingFailed` if it fails, or if the daemon has ended."""
-        done = self._run(*arguments)
-        if done.returncode != 0:
-            reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no reason given"]
-            raise RecordingFailed(
-                f"`lttng {' '.join(arguments)}` failed: {reason[0]}",
-                remedy=f"see the session daemon's log, {self._daemon.log}",
-            )
-        return done.stdout
+        return _output_of(self._run(*arguments), arguments, remedy=f"see the session daemon's log, {self._daemon.log}")
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*self._daemon.join_prefix, "lttng", "--no-sessiond", *arguments]
-        environment = {**os.environ, **self._daemon.environment}
-        done = run_tool(command, limit_s=_COMMAND_TIMEOUT_S, environment=environment)
-        if done is None:
-            raise RecordingFailed(f"`lttng {' '.join(arguments)}` did not return")
-        return done
+        return _run(("--no-sessiond", *arguments), self._daemon.join_prefix, self._daemon.environment)
 
 
-class _SessionDaemon:
+def run_lttng(*arguments: str, own_daemon: bool = False) -> str:
+    """Runs LTTng's client at this machine's session daemon; starts one if `own_daemon` and none runs.
+
+    Raises `RecordingFailed` with LTTng's reason.
+    """
+    done = _run(arguments if own_daemon else ("--no-sessiond", *arguments))
+    return _output_of(done, arguments, remedy="is a session daemon running, as the same user or root?")
+
+
+def _run(
+    arguments: Sequence[str], prefix: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [*prefix, "lttng", *arguments]
+    done = run_tool(command, limit_s=_COMMAND_TIMEOUT_S, environment={**os.environ, **(environment or {})})
+    if done is None:
+        raise RecordingFailed(f"`lttng {' '.join(arguments)}` did not return")
+    return done
+
+
+def _output_of(done: subprocess.CompletedProcess[str], arguments: Sequence[str], *, remedy: str) -> str:
+    if done.returncode != 0:
+        reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no reason given"]
+        raise RecordingFailed(f"`lttng {' '.join(arguments)}` failed: {reason[0]}", remedy=remedy)
+    return done.stdout
+
+
+class PrivateDaemon:
+    """A session daemon of our own; see `Daemon`."""
+
     def __init__(self, log_directory: Path) -> None:
         self._child: Child | None = None
         self._log_directory = log_directory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
 from pytest_ldos.base.errors import require
@@ -22,12 +22,15 @@ from pytest_ldos.scenario.words import (
 )
 
 PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"
+RUNNING: Final = "running/"
+"""Launch file of a stack that runs already."""
 
 _NEEDS: Final = ("topic", "service", "action", "active")
 _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
 _FASTEST_LOOP_HZ: Final = 20_000
 ISOLATED: Final = "isolated"
 _CPUS: Final = re.compile(rf"{ISOLATED}|{CPU_LIST}|[^\s=]+={CPU_LIST}(?: [^\s=]+={CPU_LIST})*", re.ASCII)
+_OF_RUNNING: Final = (StimulusKind.WINDOW, StimulusKind.ACTION, StimulusKind.SERVICE)
 _MOST: Final = "most"
 """Key of a field's metadata: its largest value."""
 
@@ -99,6 +102,11 @@ class Ros2Spec:
         """True for this project's own Panda stack."""
         return self.launch_file == PANDA_LAUNCH_FILE
 
+    @property
+    def is_running(self) -> bool:
+        """True for nodes that run already."""
+        return self.launch_file == RUNNING
+
 
 @dataclass(frozen=True, kw_only=True)
 class FaultSpec:
@@ -150,8 +158,8 @@ class StackSpec:
     """The stack under test.
 
     Attributes:
-        kind: ``embedded`` (this project's nodes without ROS), ``ros2``, or ``auto``: ROS 2 if it is installed and
-            sourced.
+        kind: ``embedded`` (this project's nodes without ROS), ``ros2``, ``running`` (ROS 2 nodes that run already, in
+            this environment's DDS domain), or ``auto``: ROS 2 if it is installed and sourced.
         control_rate_hz: nominal rate of the control loop, the reference of T3.
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
@@ -181,6 +189,8 @@ class StackSpec:
     ros2: Ros2Spec = field(default_factory=Ros2Spec)
 
     def __post_init__(self) -> None:
+        if self.kind is StackKind.RUNNING:
+            object.__setattr__(self, "ros2", replace(self.ros2, launch_file=RUNNING))
         self._require_stimulus()
         require(
             1 <= self.control_rate_hz <= _FASTEST_LOOP_HZ, f"control_rate_hz must be between 1 and {_FASTEST_LOOP_HZ}"
@@ -204,6 +214,11 @@ class StackSpec:
             not self.topology or self.kind is not StackKind.ROS2,
             "a topology is a stack of the embedded layer",
             remedy='leave out kind = "ros2"; `ldos topology --layer ros2` measures it over rclcpp',
+        )
+        require(
+            self.kind is not StackKind.RUNNING or self.stimulus in _OF_RUNNING,
+            f'a running stack does not take stimulus "{self.stimulus}"',
+            remedy=f"set stimulus in [tool.ldos.stack] to one of {', '.join(_OF_RUNNING)}",
         )
         needed = {key: getattr(self.driver, key) for key in self.driver.NEEDS}
         if self.driver.NEEDS_GOALS:

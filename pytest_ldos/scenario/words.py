@@ -17,6 +17,7 @@ class StackKind(StrEnum):
     AUTO = "auto"
     EMBEDDED = "embedded"
     ROS2 = "ros2"
+    RUNNING = "running"
 
 
 class StimulusKind(StrEnum):

@@ -187,7 +187,9 @@ def open_rig(
     with ExitStack() as resources:
         placement = find_placement(spec)
         others = resources.enter_context(kept_off(placement.whole))
-        recorder = choose_recorder(folder.trace, folder.logs, switches=True, events=events)
+        recorder = choose_recorder(
+            folder.trace, folder.logs, switches=True, events=events, is_attached=spec.ros2.is_running
+        )
         resources.callback(recorder.stop)
         recorder.start()
         backend = choose_backend(spec, recorder=recorder, log_directory=folder.logs, installation=installation)

@@ -31,6 +31,7 @@ from pytest_ldos.robot.stack.goals import PANDA_GOALS, read_goals
 from pytest_ldos.robot.stack.protocol import OURS, Installation, StackBackend, StackInfo
 from pytest_ldos.robot.stack.ros2.backend import Ros2Backend
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
+from pytest_ldos.robot.stack.ros2.running import RunningBackend
 from pytest_ldos.robot.stack.ros2.stimuli import goals_of, plan_stimulus
 from pytest_ldos.robot.stack.senders import WindowStimulus
 from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded, Processes, encode_plan, spread
@@ -113,7 +114,7 @@ def resolve_kind(spec: StackSpec) -> StackKind:
     if spec.topology:
         return StackKind.EMBEDDED
     if spec.kind is not StackKind.AUTO:
-        return spec.kind
+        return StackKind.ROS2 if spec.kind is StackKind.RUNNING else spec.kind
     return StackKind.ROS2 if not spec.ros2.is_panda or ros2_available(spec).ok else StackKind.EMBEDDED
 
 
@@ -132,7 +133,8 @@ def choose_backend(
     spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
 ) -> StackBackend:
     without_ros: Callable[..., StackBackend] = TopologyBackend if spec.topology else EmbeddedBackend
-    chosen = Ros2Backend if resolve_kind(spec) is StackKind.ROS2 else without_ros
+    of_ros: Callable[..., StackBackend] = RunningBackend if spec.ros2.is_running else Ros2Backend
+    chosen = of_ros if resolve_kind(spec) is StackKind.ROS2 else without_ros
     return chosen(spec, recorder=recorder, log_directory=log_directory, installation=installation)
 
 

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Self, Unpack
+from typing import Final, Protocol, Self, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.series import Moments
@@ -129,6 +129,24 @@ _NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
 _WORD_EVERY_S: Final = 5.0
 
 
+class ProcessTree(Protocol):
+    """The processes of a stack; `events` are lines as the launcher prints them (`state.to_line`)."""
+
+    @property
+    def events(self) -> Iterable[str]: ...
+
+    def pids(self) -> Collection[int]: ...
+
+
+class LaunchedTree:
+    """The processes of a launch."""
+
+    def __init__(self, tree: KeptTree) -> None:
+        assert tree.child.process.stdout is not None
+        self.events: Iterable[str] = tree.child.process.stdout
+        self.pids = tree.pids
+
+
 class Ros2Stack:
     def __init__(
         self,
@@ -136,7 +154,7 @@ class Ros2Stack:
         plan: StimulusPlan,
         *,
         isolation: Isolation,
-        tree: KeptTree,
+        tree: ProcessTree,
         client: Child | None,
         group: ProcessGroup,
         log_directory: Path,
@@ -163,8 +181,7 @@ class Ros2Stack:
         self._launch = LaunchWatch()
         self._conversation = None if client is None else Conversation(client, self.what_failed)
         self.stimulus = plan.build(self, self._conversation, self._why)
-        assert tree.child.process.stdout is not None
-        arguments = (tree.child.process.stdout,)
+        arguments = (tree.events,)
         threading.Thread(target=self._launch.follow, args=arguments, name="launch events", daemon=True).start()
 
     def what_failed(self) -> str:
@@ -173,6 +190,17 @@ class Ros2Stack:
         router = "" if self._router is None else self._router.describe_ended()
         ended = [router, self._launch.what_failed(), self._group.describe_ended(), misunderstood]
         return "; ".join(reason for reason in ended if reason)
+
+    def become_ready(self, resources: ExitStack, on_waiting: Callable[[str], None] | None) -> None:
+        """Watches the stack until it is ready; raises as `await_ready`."""
+        resources.callback(self.listeners.stop)
+        watch = ReadinessWatch(
+            self._spec,
+            needs_clock=self.info.has_simulated_clock,
+            environment=self.environment,
+            log_directory=self._logs,
+        )
+        self.await_ready(resources.enter_context(watch), on_waiting or (lambda _: None))
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
         """Waits for all parts that a goal needs, then for the client; `on_waiting` gets the missing parts now and then.
@@ -313,20 +341,13 @@ class Ros2Backend:
             self._spec,
             plan,
             isolation=isolation,
-            tree=tree,
+            tree=LaunchedTree(tree),
             client=client,
             group=group,
             log_directory=self._logs,
             info=ros2_info(self._spec, self._sourced),
         )
-        self._resources.callback(stack.listeners.stop)
-        watch = ReadinessWatch(
-            self._spec,
-            needs_clock=stack.info.has_simulated_clock,
-            environment=isolation.environment,
-            log_directory=self._logs,
-        )
-        stack.await_ready(self._resources.enter_context(watch), on_waiting or (lambda _: None))
+        stack.become_ready(self._resources, on_waiting)
         for name, thief in thief_commands(self._spec.faults.cpu_steal, cpus_of(self._spec)).items():
             group.start(name, thief)
         return stack

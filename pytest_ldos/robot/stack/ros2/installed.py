@@ -220,7 +220,8 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     given = os.environ if environment is None else environment
     planner = [SEEDED_PLANNER] if ros2.is_panda or ros2.seeded_planner else []
     versions = {name: found for name in (*_VERSIONED, *planner, rmw) if (found := version_of(name, environment))}
-    parts = [f"launch file {ros2.launch_file}" if not ros2.is_panda else "Panda"]
+    launched = "running nodes" if ros2.is_running else f"launch file {ros2.launch_file}"
+    parts = ["Panda" if ros2.is_panda else launched]
     parts += [f"sim {sim}"] if sim is not Simulation.AUTO else []
     parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
     parts += [f"ros2_control {versions['controller_manager']}"] if "controller_manager" in versions else []
@@ -246,7 +247,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
 def _name(stack: StackSpec, sim: Simulation) -> str:
     """Name of the baselines' folder; each robot, simulator and stimulus has its own."""
     spec = stack.ros2
-    launched = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0]]
+    launched = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0]]  # or "running"
     robot = [spec.group] if launched and stack.moves_arm else []
     stimulus = [] if stack.moves_arm else [str(stack.stimulus)]
     parts = ["ros2", *launched, *robot, *stimulus, *([] if sim is Simulation.AUTO else [sim.value])]

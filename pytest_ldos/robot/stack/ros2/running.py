@@ -1,0 +1,95 @@
+"""The backend for ROS 2 nodes that run already: nothing is launched, isolated or ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.record.attach import registered_processes
+from pytest_ldos.record.protocol import Recorder
+from pytest_ldos.robot.stack.protocol import OURS, Installation
+from pytest_ldos.robot.stack.ros2.backend import Ros2Stack
+from pytest_ldos.robot.stack.ros2.installed import Isolation, rmw_of, ros2_available, ros2_info
+from pytest_ldos.robot.stack.ros2.state import LaunchFailed, ProcessBegan, to_line
+from pytest_ldos.robot.stack.ros2.stimuli import demand_plantable, plan_stimulus
+from pytest_ldos.scenario.model import StackSpec
+
+_POLL_S: Final = 0.2
+
+
+class RunningTree:
+    """Processes that run already, and are missed if one ends; `events` are lines of `state`."""
+
+    def __init__(self) -> None:
+        self._processes = {pid: (name, psutil.Process(pid)) for pid, name in registered_processes().items()}
+        self._is_left = threading.Event()
+
+    def pids(self) -> Collection[int]:
+        return self._processes.keys()
+
+    @property
+    def events(self) -> Iterator[str]:
+        for pid, (name, _) in self._processes.items():
+            yield to_line(ProcessBegan(name, pid))
+        processes = [process for _, process in self._processes.values()]
+        while not self._is_left.wait(_POLL_S):
+            ended = [process.pid for process in processes if not process.is_running()]
+            for pid in ended:
+                yield to_line(LaunchFailed(f"{self._processes[pid][0]} (pid {pid}) ended while it was measured"))
+            processes = [process for process in processes if process.pid not in ended]
+
+    def leave(self) -> None:
+        self._is_left.set()
+
+
+class RunningBackend:
+    """See `StackBackend`; its processes are those that registered with the tracer in this environment's DDS domain."""
+
+    def __init__(
+        self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
+    ) -> None:
+        self._spec = spec
+        self._recorder = recorder
+        self._logs = log_directory.resolve()
+        self._resources = ExitStack()
+
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> Ros2Stack:
+        ros2_available(self._spec).demand()
+        demand_plantable(self._spec)
+        plan = plan_stimulus(self._spec)
+        own = {
+            "ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID", "0"),
+            "RMW_IMPLEMENTATION": rmw_of(self._spec.ros2),
+            "ROS_LOG_DIR": str(self._logs / "ros"),
+            # Standard output is reserved for messages between our own processes.
+            "RCUTILS_LOGGING_USE_STDOUT": "0",
+            "PYTHONUNBUFFERED": "1",
+        }
+        tree = RunningTree()
+        self._resources.callback(tree.leave)
+        group = ProcessGroup(log_directory=self._logs, environment=own, death_signal=signal.SIGINT)
+        self._resources.callback(group.stop)
+        program = plan.command(self._logs, None)
+        stack = Ros2Stack(
+            self._spec,
+            plan,
+            isolation=Isolation(own),
+            tree=tree,
+            client=None if program is None else group.start("stimulus", program, talk=True),
+            group=group,
+            log_directory=self._logs,
+            info=ros2_info(self._spec),
+        )
+        stack.become_ready(self._resources, on_waiting)
+        return stack
+
+    def stop(self) -> None:
+        self._resources.close()
