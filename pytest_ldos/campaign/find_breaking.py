@@ -198,9 +198,7 @@ def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     if proven is None:
         return None
     proofs = [proof for proof in trials.loads if proof.get("kind") == load and {*proven} <= proof.keys()]
-    # If a guard withheld everything, nothing was requested, which is always reached.
-    numbers = ([cast("float", proof[key]) for key in (proven.reached, proven.asked)] for proof in proofs)
-    shares = [reached / asked if asked else 1.0 for reached, asked in numbers]
+    shares = [cast("float", proof[proven.reached]) / cast("float", proof[proven.asked]) for proof in proofs]
     return level * min(shares) if shares else None
 
 

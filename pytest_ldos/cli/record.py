@@ -33,7 +33,7 @@ def record(
     """Record nodes that run already.
 
     They are recorded with their names if --keep-names was called before they started, for example at boot: it creates
-    an LTTng session, ldos-snapshot, and returns.
+    an LTTng session, ldos-names, and returns.
 
     Exit code: 0 all was recorded, 11 events were lost.
     """

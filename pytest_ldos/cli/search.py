@@ -97,8 +97,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     Starts the stack several times at several levels. A level counts as holding or breaking only if its trials are
     significant; one whose load is not reached, or whose stack does not start, counts as neither. Results are saved
     after each start: the same command resumes an interrupted search. Each trial is planned with different random
-    numbers, so that the result is not that of a single plan. To evaluate a guard (the load that throttles publishers
-    while a path is late), search with it in the scenario and without it.
+    numbers, so that the result is not that of a single plan.
 
     Exit code: 0 an answer was found (also: it does not break), 11 it could not be measured or decided, 130 interrupted.
     """

@@ -1,30 +1,35 @@
 """Records processes that already run, at the session daemon that they registered with.
 
-A tracepoint fires once when a node, publisher or callback is made. For their names, a snapshot session must have kept
-those events since before the nodes began; the recording begins with its contents, as ``ros2 trace --dual-session``
-does since ros2_tracing 8.9: ``snapshot/`` next to ``runtime/``, read as one trace.
+A tracepoint fires once when a node, publisher or callback is made. For their names, another session must have kept
+those events since before the nodes began: ours, or a snapshot session such as that of tracetools_launch's ``Trace``. Both
+sessions make one trace, ``snapshot/`` and ``runtime/``, as with ``ros2 trace --dual-session`` since ros2_tracing 8.9.
 
-Reference: lttng-create(1), lttng-snapshot(1), lttng-track(1); tracetools_trace 8.10.
+Ours is no snapshot session, because each snapshot empties a sub-buffer of the ring: after as many as the ring has, the
+names are gone.
+
+Reference: lttng-create(1), lttng-rotate(1), lttng-snapshot(1), lttng-track(1); tracetools_trace 8.10.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
 import psutil
 
-from pytest_ldos.base.errors import RecordingFailed, Unavailable
+from pytest_ldos.base.errors import MendFailed, RecordingFailed, Unavailable
+from pytest_ldos.base.files import writing
 from pytest_ldos.host.availability import Availability, find_programs
-from pytest_ldos.host.temporary import RunCommand, undone_at_end
+from pytest_ldos.host.temporary import RunCommand, state_folder, undone_at_end
 from pytest_ldos.record.lttng import CHANNEL, CONTEXTS, MI_NAMESPACE, LttngRecorder, run_lttng
 
-KEPT: Final = "ldos-snapshot"
-"""Name of the snapshot session; one of another name is used as well, such as of tracetools_launch's ``Trace``."""
+KEPT: Final = "ldos-names"
 NAMES_UNKNOWN: Final = (
     "nodes, topics and callbacks have no names: none were kept before they started (ldos record --keep-names); "
     "a stimulus, loops, and processes can be measured"
@@ -39,13 +44,13 @@ _INITIALISATION: Final = (
     "ros2:rclcpp_construct_ring_buffer",
     "ros2:rcl_lifecycle_transition",
 )
-_ROOM: Final = ("--subbuf-size=256K", "--num-subbuf=4", "--overwrite")  # for about ten thousand entities per CPU
+_ROOM: Final = ("--subbuf-size=64K", "--num-subbuf=4")
 _PROVIDERS: Final = tuple(pattern.partition(":")[0] + ":" for pattern in ("ros2:*", "ldos:*"))
 _DOMAIN: Final = "ROS_DOMAIN_ID"
 
 
 def keep_names() -> bool:
-    """Begins to keep the events that name nodes, topics and callbacks, in the snapshot session `KEPT`.
+    """Begins to keep the events that name nodes, topics and callbacks, in the session `KEPT`.
 
     It costs nothing while no entity is made. Starts a session daemon if none runs. Returns False if it is kept already.
 
@@ -56,7 +61,8 @@ def keep_names() -> bool:
     find_programs(("lttng", "lttng-sessiond"), package="lttng-tools").demand()
     if KEPT in kept_sessions():
         return False
-    run_lttng("create", KEPT, "--snapshot", own_daemon=True)
+    place = state_folder(os.environ) / f"names-{time.time_ns()}"
+    run_lttng("create", KEPT, f"--output={place}", own_daemon=True)
     try:
         run_lttng("enable-channel", "-u", "-s", KEPT, CHANNEL, *_ROOM)
         run_lttng("enable-event", "-u", "-s", KEPT, "-c", CHANNEL, ",".join(_INITIALISATION))
@@ -68,15 +74,17 @@ def keep_names() -> bool:
     return True
 
 
-def kept_sessions() -> list[str]:
-    """Names of the daemon's active snapshot sessions; none without a daemon."""
+def kept_sessions() -> Mapping[str, Path]:
+    """Folders of the daemon's active sessions that keep names, ours first, by name; none without a daemon."""
     try:
         root = ET.fromstring(run_lttng("--mi", "xml", "list"))  # noqa: S314 - written by LTTng
     except RecordingFailed:
-        return []
+        return {}
     sessions = root.iterfind(".//mi:session", MI_NAMESPACE)
     values = [{child.tag.rpartition("}")[2]: child.text or "" for child in each} for each in sessions]
-    return [each["name"] for each in values if each.get("snapshot_mode") == "1" and each.get("enabled") == "true"]
+    active = [each for each in values if each.get("enabled") == "true"]
+    kept = [each for each in active if each["name"] == KEPT or each.get("snapshot_mode") == "1"]
+    return {each["name"]: Path(each.get("path", "")) for each in sorted(kept, key=lambda each: each["name"] != KEPT)}
 
 
 def registered_processes(domain: str | None = None) -> Mapping[int, str]:
@@ -163,19 +171,27 @@ class AttachedRecorder(LttngRecorder):
         self._is_undone_at_end = False
 
     def start(self) -> None:
-        kept = kept_sessions()
-        self.has_names = bool(kept)
-        if kept:  # several would hold the same events
-            session = KEPT if KEPT in kept else kept[0]
-            place = self.directory.resolve() / "snapshot"
-            self._lttng("snapshot", "record", "-s", session, f"file://{place}")
+        self._copy_names(self.directory.resolve() / "snapshot")
         super().start()
 
+    def _copy_names(self, target: Path) -> None:
+        """Copies what one session has kept; several would hold the same events."""
+        name, folder = next(iter(kept_sessions().items()), ("", Path()))
+        self.has_names = bool(name)
+        if name == KEPT:
+            self._lttng("rotate", name)
+            with writing(target):
+                shutil.copytree(folder / "archives", target)
+        elif name:
+            self._lttng("snapshot", "record", "-s", name, f"file://{target}")
+
     def stop(self) -> None:
-        if self._is_undone_at_end:
-            self._machine.stop()
-        else:
+        if not self._is_undone_at_end:
             super().stop()
+            return
+        is_gone = self._run("list", self._session).returncode != 0
+        with suppress(MendFailed) if is_gone else nullcontext():  # somebody destroyed it
+            self._machine.stop()
 
     @property
     def _place(self) -> Path:
@@ -184,7 +200,7 @@ class AttachedRecorder(LttngRecorder):
     def _prepare(self) -> None:
         """Confines the session to the processes, and ends it with this process."""
         undo = self._machine.resources.enter_context(undone_at_end(Path(os.devnull)))
-        undo.register(RunCommand(("lttng", "--no-sessiond", "destroy", self._session)))
+        undo.register(RunCommand((*self._machine.join_prefix, "lttng", "--no-sessiond", "destroy", self._session)))
         self._is_undone_at_end = True
         self._lttng("untrack", "-u", "-s", self._session, "--vpid", "--all")
         self._lttng("track", "-u", "-s", self._session, f"--vpid={','.join(map(str, self._pids))}")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple
 
-from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
-from pytest_ldos.base.ros2 import PathSpec
-from pytest_ldos.scenario.stimuli import GRAPH_NAME
+from pytest_ldos.base.errors import require
 from pytest_ldos.scenario.words import LOADS
 
 Cpus = int | str
@@ -56,9 +54,6 @@ class LoadSpec:
     KIND: ClassVar[str]
     PROVEN: ClassVar[Mapping[str, Proven]] = {}
     LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset()
-
-    def check(self, paths: Sequence[PathSpec]) -> None:
-        """Raises `ConfigurationError` if the load contradicts the known causal paths."""
 
 
 def one_a_cpu() -> int:
@@ -266,7 +261,7 @@ class DdsFloodSpec(LoadSpec):
     """
 
     KIND: ClassVar[str] = "dds_flood"
-    PROVEN: ClassVar[Mapping[str, Proven]] = {"rate_hz": Proven("rate_hz", "allowed_hz")}
+    PROVEN: ClassVar[Mapping[str, Proven]] = {"rate_hz": Proven("rate_hz", "requested_hz")}
 
     publishers: int = 4
     rate_hz: float = 1000.0
@@ -306,140 +301,6 @@ class DdsFloodSpec(LoadSpec):
     @property
     def processes(self) -> int:
         return self.participants or self.publishers
-
-
-KNOWN_TYPES: Final[Mapping[str, str]] = {"/tf": "tf2_msgs/msg/TFMessage", "/joint_states": "sensor_msgs/msg/JointState"}
-
-_MESSAGE_TYPE: Final = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Za-z][A-Za-z0-9]*", re.ASCII)
-_PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*", re.ASCII)
-_LONGEST_MS: Final = 60_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class GuardSpec(LoadSpec):
-    """A guard, which limits loads: a node that watches the lateness of a path, and throttles publishers.
-
-    After each window in which more than `late_share` of the messages were late, or no message came for too long, the
-    share of their rate that publishers may use is multiplied by `decrease`. After `calm_windows` calm windows in a row,
-    each further one adds `increase` (additive increase, multiplicative decrease: Chiu and Jain 1989).
-
-    Attributes:
-        path: declared or built-in path; messages of its last topic carry the time at which it began.
-        topic: topic to watch instead; requires `deadline_ms`.
-        type: message type of the topic; known for ``/tf`` and ``/joint_states``.
-        deadline_ms: age at which a message is late; ``0`` for the path's own deadline.
-        silence_ms: time without a message after which each window is late.
-        window_ms: length of a window; the guard decides after each.
-        late_share: share of late messages above which a window is late.
-        least_share: least share that publishers keep; with ``1``, the guard only watches.
-        decrease: factor of the share after a late window.
-        calm_windows: number in a row after which the share grows.
-        increase: increment of the share after each further calm window.
-        publishers: names of nodes, separated by commas; empty for those of the flood in the same scenario.
-        parameter: of these nodes, which is set to the share of its rate that each may use.
-        group: as of `cpu_load`.
-    """
-
-    KIND: ClassVar[str] = "guard"
-
-    path: str = "state feedback"
-    topic: str = ""
-    type: str = ""
-    deadline_ms: float = 0.0
-    silence_ms: float = 500.0
-    window_ms: float = 100.0
-    late_share: float = 0.1
-    least_share: float = 0.01
-    decrease: float = 0.5
-    calm_windows: int = 10
-    increase: float = 0.05
-    publishers: str = ""
-    parameter: str = "throttle"
-    group: SchedulerGroup = SchedulerGroup.OWN
-
-    def __post_init__(self) -> None:
-        require(
-            not self.topic or GRAPH_NAME.fullmatch(self.topic) is not None,
-            f"topic is {self.topic!r}",
-            remedy="a topic's whole name begins with /",
-        )
-        require(
-            not self.type or _MESSAGE_TYPE.fullmatch(self.type) is not None,
-            f"type is {self.type!r}",
-            remedy="write it as sensor_msgs/msg/JointState",
-        )
-        require(
-            0 < self.deadline_ms <= _LONGEST_MS or (self.deadline_ms == 0 and not self.topic),
-            f"a deadline of {self.deadline_ms:g} ms; above 0 and up to 60000 are possible",
-            remedy="" if self.topic else "0 stands for the path's own deadline",
-        )
-        require(10 <= self.window_ms <= 10_000, f"windows of {self.window_ms:g} ms; between 10 and 10000 are possible")
-        require(
-            self.window_ms <= self.silence_ms <= _LONGEST_MS,
-            f"silence_ms is {self.silence_ms:g}; between window_ms ({self.window_ms:g}) and 60000 are possible",
-        )
-        require(0 <= self.late_share < 1, "late_share must be at least 0 and below 1")
-        require(0 < self.least_share <= 1, "least_share must be above 0 and at most 1")
-        require(0 < self.decrease < 1, "decrease must be between 0 and 1: the share is multiplied by it")
-        require(1 <= self.calm_windows <= 10_000, "calm_windows must be between 1 and 10 000")
-        require(0 < self.increase <= 1, "increase must be above 0 and at most 1")
-        for name in self.publisher_names:
-            require(
-                GRAPH_NAME.fullmatch(name) is not None,
-                f"{name!r} in publishers is not the name of a node",
-                remedy='write them as "/camera,/lidar"',
-            )
-        require(
-            _PARAMETER.fullmatch(self.parameter) is not None,
-            f"{self.parameter!r} is not the name of a parameter",
-            remedy='the publishers\' own, such as "throttle"',
-        )
-
-    @property
-    def publisher_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.strip() for each in self.publishers.split(",") if each.strip()))
-
-    def check(self, paths: Sequence[PathSpec]) -> None:
-        guarded_topic(self, paths)
-
-
-@dataclass(frozen=True)
-class GuardedTopic:
-    """Topic that a guard observes; its messages carry the time at which the path began."""
-
-    topic: str
-    type: str
-    deadline_ms: float
-
-
-def guarded_topic(spec: GuardSpec, paths: Sequence[PathSpec]) -> GuardedTopic:
-    """Resolves the topic of a guard's spec among all known paths.
-
-    Raises:
-        ConfigurationError: the path is unknown (the nearest known one is named), ends at no topic or has no deadline,
-            or the type of its messages is unknown.
-    """
-    topic, deadline_ms = spec.topic, spec.deadline_ms
-    if not topic:
-        by_name = {path.name: path for path in paths}
-        refuse_unknown([spec.path], by_name, "path of the guard:")
-        path = by_name[spec.path]
-        topics = [each.name for each in paths if not each.of_phases]
-        if path.of_phases:
-            raise ConfigurationError(
-                f"path {path.name!r} leads through phases of a goal, whose times no message carries",
-                remedy=f"guard a path that ends at a topic ({', '.join(topics) or 'declare one'}), or name a topic",
-            )
-        deadline_ms = deadline_ms or path.deadline_ms or 0.0
-        require(
-            deadline_ms > 0,
-            f"path {path.name!r} has no deadline",
-            remedy="give it one (deadline_ms in [[tool.ldos.paths]]), or give the guard one",
-        )
-        topic = path.via[-1]
-    kind = spec.type or KNOWN_TYPES.get(topic, "")
-    require(bool(kind), f"the type of {topic} is not known", remedy='set it: type = "sensor_msgs/msg/Imu"')
-    return GuardedTopic(topic, kind, deadline_ms)
 
 
 LOAD_SPECS: Final[dict[str, type[LoadSpec]]] = {

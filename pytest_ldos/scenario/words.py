@@ -76,7 +76,6 @@ SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
 LOADS: Final[Mapping[str, str]] = {
     "cpu_limit": "The stack on few CPUs: ``with cpu_limit(cpus=1):``.",
     "network_impairment": "Delay and loss of the domain's messages: ``with network_impairment(delay_ms=5):``.",
-    "guard": "A guard that throttles publishers while a path is late: ``with dds_flood(), guard() as guarded:``.",
     "noisy_neighbour": "A second stack on another domain: ``with noisy_neighbour():``.",
     "memory_load": "Memory written and read in a loop: ``with memory_load(size_mb=512):``.",
     "cache_load": "The CPU's caches filled with other data: ``with cache_load(workers=1):``.",
@@ -86,7 +85,7 @@ LOADS: Final[Mapping[str, str]] = {
 }
 """Texts of the loads' fixtures by kind, in the order in which several loads are applied: limits first, floods last.
 
-A guard comes before the load that it limits, so that it learns while the stack is calm. A kind's spec is a class in
+A kind's spec is a class in
 `scenario.loads`; its implementation is an entry of `LOADS` in a module of `measure.load`.
 """
 

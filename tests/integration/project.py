@@ -29,7 +29,6 @@ OURS = {
     "problem_planner",
     "flood_publisher",
     "flood_counter",
-    "guard",
     "cpu_thief",
     "stress-ng",
     "lttng-sessiond",

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S, NS_PER_US, percent
@@ -40,7 +40,7 @@ from pytest_ldos.measure.load.protocol import (
 )
 from pytest_ldos.measure.load.traffic_control import is_impaired
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, GuardSpec, Reliability, SchedulerGroup
+from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, Reliability, SchedulerGroup
 from pytest_ldos.scenario.words import StackKind
 
 REACHED_FRACTION: Final = 0.99  # smallest accepted fraction of the requested rate
@@ -56,8 +56,7 @@ class FloodProof(GroupedProof):
 
     Attributes:
         requested_hz: messages per second of all publishers together.
-        allowed_hz: the part of `requested_hz` that a guard let through; equal to it without throttling.
-        rate_hz: messages per second that the publishers sent, by their own count; compared with `allowed_hz`, it
+        rate_hz: messages per second that the publishers sent, by their own count; compared with `requested_hz`, it
             decides `shortfall`.
         sent_mb_s: million bytes of text per second that the publishers sent.
         received_hz: messages per second that the matched readers received; ``None`` without readers.
@@ -72,7 +71,6 @@ class FloodProof(GroupedProof):
     publishers: int
     size_bytes: int
     requested_hz: float
-    allowed_hz: float
     rate_hz: float
     sent_mb_s: float
     received_hz: float | None
@@ -89,7 +87,6 @@ class FloodProof(GroupedProof):
         return self.rate_hz
 
     def describe(self) -> str:
-        throttled = f", throttled to {self.allowed_hz:.0f}" if self.allowed_hz < self.requested_hz else ""
         received = ""
         if self.received_share == 1:
             received = ", all received"
@@ -101,7 +98,7 @@ class FloodProof(GroupedProof):
             f"max {self.error_max_us:.0f} µs"
         )
         return (
-            f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s sent{throttled}{received} "
+            f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s sent{received} "
             f"({self.details}); {self.sent_mb_s:.1f} MB/s{errors if self.error_max_us else ''}"
         )
 
@@ -121,21 +118,17 @@ def build_proof(
     """
     spans = [(each.first, each.last) for each in publishers if each.first is not None and each.last is not None]
     sent = _sent(publishers, counter)
-    allowed_hz = float(spec.total_hz)
-    for first, last in spans:
-        if last.mono_ns > first.mono_ns:
-            allowed_hz -= (last.withheld - first.withheld) * NS_PER_S / (last.mono_ns - first.mono_ns)
     received = None if counter is None else _counted(counter)
     lost = 0
     if counter is not None and counter.first is not None and counter.last is not None:
         lost = sum(counter.last.lost.values()) - sum(counter.first.lost.values())
 
     def slack(seconds: float) -> float:  # each publisher's last burst may be pending or a little late
-        return max(spec.publishers * spec.burst, allowed_hz * min(_LATE_S, _LATE_SHARE * seconds))
+        return max(spec.publishers * spec.burst, spec.total_hz * min(_LATE_S, _LATE_SHARE * seconds))
 
-    shortfall, due = "", allowed_hz * sent.seconds
+    shortfall, due = "", spec.total_hz * sent.seconds
     if not due or due - sent.messages > max((1 - REACHED_FRACTION) * due, slack(sent.seconds)):
-        reached = f"{sent.rate_hz:.0f} of {allowed_hz:.0f} msg/s"
+        reached = f"{sent.rate_hz:.0f} of {spec.total_hz:.0f} msg/s"
         shortfall = f"the flood reached {reached}: its publishers sent no more in time"
     elif received is not None and not is_impaired and not received.messages and sent.messages > slack(sent.seconds):
         shortfall = f"the flood's matched readers received none of {sent.messages:.0f} messages"
@@ -149,7 +142,6 @@ def build_proof(
         publishers=spec.publishers,
         size_bytes=spec.size_bytes,
         requested_hz=spec.total_hz,
-        allowed_hz=allowed_hz,
         rate_hz=sent.rate_hz,
         sent_mb_s=sent.rate_hz * spec.size_bytes / _BYTES_A_MB,
         received_hz=None if received is None else received.rate_hz,
@@ -207,23 +199,24 @@ def _describe(spec: DdsFloodSpec) -> str:
     return ", ".join(parts)
 
 
-GroupedSpec = TypeVar("GroupedSpec", bound=DdsFloodSpec | GuardSpec)
-Proof = TypeVar("Proof", bound=GroupedProof)
 _READY_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1
 
 
-class ReportedLoad(MeasuredLoad[GroupedSpec, Proof]):
-    """A load whose processes print reports: a flood or a guard."""
+class RunningFlood(MeasuredLoad[DdsFloodSpec, FloodProof]):
+    """A load whose processes print reports."""
 
-    def __init__(self, spec: GroupedSpec, site: LoadSite, group: ProcessGroup, measure: Callable[[], Proof]) -> None:
-        super().__init__(spec, measure)
+    def __init__(self, spec: DdsFloodSpec, site: LoadSite, group: ProcessGroup, programs: FloodPrograms) -> None:
+        super().__init__(spec, self._measured)
         self._site = site
         self._group = group
         self._changed = threading.Condition()
         self._streams: list[ReportStream[Any]] = []
         self._group_found = NOT_READ
         self._failure = ""
+        self._is_impaired = False
+        self._counter = self._follow("flood_counter", programs.counter, Received.parse) if spec.readers else None
+        self._publishers = [self._follow(name, command, Sent.parse) for name, command in programs.publishers.items()]
 
     def _follow(
         self, name: str, command: Sequence[str], parse: Callable[[Mapping[str, Any]], Report]
@@ -254,14 +247,6 @@ class ReportedLoad(MeasuredLoad[GroupedSpec, Proof]):
         for stream in self._streams:
             self._failure = self._failure or stream.find_fault()
         return self._failure
-
-
-class RunningFlood(ReportedLoad[DdsFloodSpec, FloodProof]):
-    def __init__(self, spec: DdsFloodSpec, site: LoadSite, group: ProcessGroup, programs: FloodPrograms) -> None:
-        super().__init__(spec, site, group, self._measured)
-        self._is_impaired = False
-        self._counter = self._follow("flood_counter", programs.counter, Received.parse) if spec.readers else None
-        self._publishers = [self._follow(name, command, Sent.parse) for name, command in programs.publishers.items()]
 
     def close(self) -> None:
         self._note_impairment()

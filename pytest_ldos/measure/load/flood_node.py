@@ -1,12 +1,10 @@
 """Processes of a flood: publishers of `std_msgs/String` at a fixed rate, and a counter of what arrives.
 
-A publisher's schedule is absolute: a late message is sent at once, so that the mean rate holds. Its parameter
-``throttle``, set through ROS 2's standard service ``set_parameters``, is the share of its rate that it may use. The
-counter is an instrument, not a part of the load: it reads in batches, without tracepoints.
+A publisher's schedule is absolute: a late message is sent at once, so that the mean rate holds. The counter is an
+instrument, not a part of the load: it reads in batches, without tracepoints.
 
 Ten times per second each prints a JSON line: ``mono_ns``, and by topic ``published``, or ``received`` and ``lost``. A
-publisher also prints ``requested`` (messages due on all topics), ``allowed`` (those of them that the throttle let
-through), ``given_up`` (messages that were allowed and will not be sent), ``error_bins`` (by bin) and ``final``.
+publisher also prints ``given_up`` (messages that were due and will not be sent), ``error_bins`` (by bin) and ``final``.
 """
 
 from __future__ import annotations
@@ -88,57 +86,8 @@ def number_of(data: bytes) -> int:
     return int(data[_TEXT_AT:_END], 16)
 
 
-_MEMORY_NS: Final = NS_PER_S  # age at which stretches are dropped: no message is sent so late
-
-
-@dataclass(frozen=True)
-class _Stretch:
-    """An interval with one share of the rate; `passed_ns` is the schedule time at its start."""
-
-    begin_ns: int
-    passed_ns: int
-    share: float
-
-    def passed_by(self, now_ns: int) -> int:
-        return self.passed_ns + math.floor((now_ns - self.begin_ns) * self.share)
-
-    def real_ns(self, passed_ns: int) -> int:
-        return self.begin_ns + math.ceil((passed_ns - self.passed_ns) / self.share)
-
-
-class ThrottledTime:
-    """Schedule time, equal to real time until `begin_ns`."""
-
-    def __init__(self, begin_ns: int) -> None:
-        # An immutable tuple, replaced as a whole: one thread throttles, another sends.
-        self._stretches: tuple[_Stretch, ...] = (_Stretch(begin_ns, begin_ns, 1.0),)
-
-    @property
-    def share(self) -> float:
-        return self._stretches[-1].share
-
-    def throttle(self, share: float, now_ns: int) -> None:
-        """Sets the speed of schedule time from now on, above 0 and up to 1."""
-        new = _Stretch(now_ns, self.passed_by(now_ns), share)
-        recent = (each for each in self._stretches[:-1] if each.begin_ns > now_ns - _MEMORY_NS)
-        self._stretches = (*recent, self._stretches[-1], new)
-
-    def passed_by(self, now_ns: int) -> int:
-        """Schedule time at a real time at or after the last change."""
-        return self._stretches[-1].passed_by(now_ns)
-
-    def real_ns(self, passed_ns: int) -> int:
-        """Real time of a schedule time."""
-        stretches = self._stretches
-        last = stretches[-1]
-        if last.passed_ns <= passed_ns:  # the case of nearly all messages
-            return last.real_ns(passed_ns)
-        earlier = (each for each in reversed(stretches) if each.passed_ns <= passed_ns)
-        return next(earlier, stretches[0]).real_ns(passed_ns)
-
-
 _LONGEST_LAG_NS: Final = 250 * NS_PER_MS  # later messages are dropped and counted, or a burst would not end
-_LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS  # a longer sleep would delay the end, and changes of the throttle
+_LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS  # a longer sleep would delay the end
 _REPORT_EVERY_NS: Final = 100 * NS_PER_MS
 _REPORT_PATIENCE_NS: Final = 20 * NS_PER_MS
 _REPORT_TAKES_NS: Final = 150_000
@@ -160,7 +109,7 @@ class Sender(Protocol):
 
 
 class Flood:
-    """Sends on all topics of this process. Any thread may set `throttle`, the share of the rate to use.
+    """Sends on all topics of this process.
 
     It begins when `may_begin` returns True and, if it `awaits_readers`, each topic has a reader.
     """
@@ -187,8 +136,6 @@ class Flood:
         self._report_due_ns = 0
         begin_ns = time.monotonic_ns()
         self._schedule = FloodSchedule(rate_hz=rate_hz, burst=burst, publishers=len(publishers), begin_ns=begin_ns)
-        self._time = ThrottledTime(begin_ns)
-        self.throttle = 1.0
         self._thread = threading.Thread(target=self._run, name="flood")
         self._thread.start()
 
@@ -204,15 +151,12 @@ class Flood:
         gc.collect()
         gc.disable()  # a collection would delay messages
         begin_ns = time.monotonic_ns() + _HEAD_START_NS
-        self._schedule, self._time = replace(self._schedule, begin_ns=begin_ns), ThrottledTime(begin_ns)
+        self._schedule = replace(self._schedule, begin_ns=begin_ns)
         slot = 0
         self._report_due_ns = begin_ns
         while not self._stopping.is_set():
             now_ns = time.monotonic_ns()
-            throttle = self.throttle
-            if throttle != self._time.share and now_ns >= begin_ns:
-                self._time.throttle(throttle, now_ns)
-            due_ns = self._time.real_ns(self._schedule.due_ns(slot))
+            due_ns = self._schedule.due_ns(slot)
             late_ns = now_ns - self._report_due_ns
             # A report fits before the next message, or is overdue because messages leave no gap for it.
             if late_ns > _REPORT_PATIENCE_NS or (late_ns >= 0 and due_ns - now_ns > _REPORT_TAKES_NS):
@@ -220,16 +164,13 @@ class Flood:
             elif now_ns < due_ns:
                 time.sleep(min(due_ns - now_ns, _LONGEST_SLEEP_NS) / NS_PER_S)
             elif now_ns - due_ns > _LONGEST_LAG_NS:
-                next_slot = max(self._allowed_by(now_ns), slot + 1)
+                next_slot = max(self._schedule.due_by(now_ns), slot + 1)
                 self._given_up += next_slot - slot
                 slot = next_slot
             else:
                 self._send(self._schedule.publisher_of(slot), now_ns, due_ns)
                 slot += 1
         self._report(time.monotonic_ns(), is_final=True)
-
-    def _allowed_by(self, now_ns: int) -> int:
-        return self._schedule.due_by(self._time.passed_by(now_ns))
 
     def _send(self, which: int, now_ns: int, due_ns: int) -> None:
         try:
@@ -248,8 +189,6 @@ class Flood:
         report = {
             "mono_ns": now_ns,
             "published": published,
-            "requested": self._schedule.due_by(now_ns),
-            "allowed": self._allowed_by(now_ns),
             "given_up": self._given_up,
             "error_bins": self._error_bins,
             "final": is_final,
@@ -258,23 +197,9 @@ class Flood:
         os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
 
-_DOUBLE: Final = 3  # rcl_interfaces/msg/ParameterType.PARAMETER_DOUBLE
-
-
-def set_throttle(flood: Flood, reliable: bool, value: Any) -> str:
-    """Sets the throttle to a `rcl_interfaces/msg/ParameterValue`; returns why not, or an empty text."""
-    if reliable:
-        return "a reliable publisher is not throttled: its readers wait for every message"
-    if value.type != _DOUBLE or not 0 < value.double_value <= 1:
-        return "throttle is a number above 0 and up to 1"
-    flood.throttle = value.double_value
-    return ""
-
-
 def build_publisher(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
     """Builds the node of a publisher; `flood_programs` has its parameters."""
-    from pytest_ldos.robot.dds.action import ParameterService  # noqa: PLC0415 - for the embedded stack only
-    from pytest_ldos.robot.dds.endpoint import QosProfile  # noqa: PLC0415
+    from pytest_ldos.robot.dds.endpoint import QosProfile  # noqa: PLC0415 - for the embedded stack only
     from pytest_ldos.robot.dds.node import Node  # noqa: PLC0415
 
     node = Node(context, parameters["name"])
@@ -283,7 +208,6 @@ def build_publisher(context: Context, parameters: dict[str, Any]) -> Callable[[]
         [node.create_publisher("std_msgs/msg/String", topic, qos=qos) for topic in parameters["topics"]],
         **{name: parameters[name] for name in SENDING},
     )
-    ParameterService(node, {"throttle": partial(set_throttle, flood, parameters["reliable"])})
     limit = threading.Timer(parameters["seconds"], context.executor.stop)
     limit.daemon = True
     limit.start()

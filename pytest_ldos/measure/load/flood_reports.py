@@ -1,4 +1,4 @@
-"""Commands of the processes of floods and guards, and their reports, one JSON object per line.
+"""Commands of the processes of floods, and their reports, one JSON object per line.
 
 Bins of inter-send errors are 1 ns wide up to 32 ns, then a 32nd to a 16th of their lower end: 16 for each power of two.
 """
@@ -6,25 +6,18 @@ Bins of inter-send errors are 1 ns wide up to 32 ns, then a 32nd to a 16th of th
 from __future__ import annotations
 
 import json
-import re
-import struct
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
-from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import NS_PER_S, one_line
 from pytest_ldos.host.processes import Child
 from pytest_ldos.robot.dds.domain import bound_to_loopback
-from pytest_ldos.robot.stack.messages import find_type
 from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
-
-if TYPE_CHECKING:
-    from pytest_ldos.robot.dds.endpoint import Message
 
 LONGEST_S: Final = 1800.0  # time limit of a load's processes, in case their owner disappears
 _BITS: Final = 5
@@ -93,41 +86,15 @@ class Sent(Counts):
     # numbers of inter-send errors, by bin: deviations of the interval between two sends of one publisher from the
     # schedule
     errors: Counter[int]
-    withheld: int = 0  # messages that were due but held back by a throttle
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:
         # An older version of the workspace, as in a base, only counts messages.
         errors = Counter({int(number): count for number, count in report.get("error_bins", {}).items()})
-        withheld = report["requested"] - report["allowed"] if "allowed" in report else 0
-        return cls(report["mono_ns"], report["published"], report.get("given_up", 0), errors, withheld)
+        return cls(report["mono_ns"], report["published"], report.get("given_up", 0), errors)
 
 
-@dataclass(frozen=True)
-class Guarded:
-    """Counts of a guard so far."""
-
-    mono_ns: int
-    share: float  # share of their rate that publishers may use now
-    # received, late: messages with a stamp at the end of its path
-    received: int
-    late: int
-    silent_windows: int  # windows with too long a silence
-    decreases: int
-    increases: int
-    missing: tuple[str, ...]  # ``NAME: REASON`` for each publisher that does not obey
-
-    @classmethod
-    def parse(cls, report: Mapping[str, Any]) -> Self:
-        names = ("mono_ns", "share", "received", "late", "silent_windows", "decreases", "increases")
-        return cls(**{name: report[name] for name in names}, missing=tuple(report["missing"]))
-
-    @property
-    def has_begun(self) -> bool:
-        return self.received > 0
-
-
-Report = TypeVar("Report", Received, Sent, Guarded)
+Report = TypeVar("Report", Received, Sent)
 
 
 class ReportStream(Generic[Report]):
@@ -183,72 +150,6 @@ class ReportStream(Generic[Report]):
             self._changed.notify_all()
 
 
-_TRANSFORMS: Final = "tf2_msgs/msg/TFMessage"
-_HEADER: Final = "std_msgs/msg/Header"
-
-
-def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
-    """Returns a reader of a type's stamp, ns: the header's or the first transform's; a stamp of 0 gives ``None``.
-
-    Raises `ConfigurationError` for a type that is not known here, or has no stamp.
-    """
-
-    def ns(stamp: Message) -> int | None:
-        return int(stamp.sec) * NS_PER_S + int(stamp.nanosec) or None
-
-    if ros_type == _TRANSFORMS:
-        return lambda message: ns(message.transforms[0].header.stamp) if message.transforms else None
-    from pytest_ldos.robot.dds.endpoint import fields_of  # noqa: PLC0415 - its library comes with the extra `embedded`
-
-    try:
-        fields = fields_of(ros_type)
-    except KeyError:
-        raise ConfigurationError(
-            f"messages of type {ros_type} are not known here", remedy="name a topic whose type ROS 2 itself defines"
-        ) from None
-    if not any(name == "header" and detail[1] == _HEADER for name, detail in fields):
-        raise _without_stamp(ros_type)
-    return lambda message: ns(message.header.stamp)
-
-
-def _without_stamp(ros_type: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"messages of type {ros_type} carry no header.stamp, which tells when a path began",
-        remedy="guard a path that ends at a topic with a header, such as /tf or /joint_states",
-    )
-
-
-_LIST: Final = re.compile(r"sequence<(\w+)/(\w+)(, \d+)?>")
-_ENCAPSULATION: Final = 4  # bytes before an encoded message
-_COUNT: Final = 4  # bytes of the length of a list
-
-
-def stamp_place(ros_type: str) -> int:
-    """Returns the place of the first stamp in an encoded message that begins with a header, or a list of such messages.
-
-    Raises `ConfigurationError` if ROS 2 as it is sourced does not have the type, or it has no such stamp.
-    """
-    first = _first_field(ros_type)
-    nested = _LIST.fullmatch(first)
-    if first == "std_msgs/Header":
-        return _ENCAPSULATION
-    if nested is not None and _first_field(f"{nested[1]}/msg/{nested[2]}") == "std_msgs/Header":
-        return _ENCAPSULATION + _COUNT
-    raise _without_stamp(ros_type)
-
-
-def _first_field(ros_type: str) -> str:
-    return str(next(iter(find_type(ros_type, "msg").get_fields_and_field_types().values()), ""))
-
-
-def read_stamp(place: int, data: bytes) -> int | None:
-    """Returns the stamp at a place, ns; ``None`` if it is 0, or if the list before it is empty."""
-    if len(data) < place + 8 or (place > _ENCAPSULATION and not any(data[_ENCAPSULATION:place])):
-        return None
-    seconds, nanoseconds = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, place)
-    return int(seconds) * NS_PER_S + int(nanoseconds) or None
-
-
 _MODULE: Final = "pytest_ldos.measure.load.flood_node"
 ROS_MODULE: Final = "pytest_ldos.measure.load.ros_node"
 _TOPIC: Final = "/flood_topic_"
@@ -271,11 +172,6 @@ def shares(spec: DdsFloodSpec) -> Iterator[range]:
         count = spec.publishers // spec.processes + (process < spec.publishers % spec.processes)
         yield range(begin, begin + count)
         begin += count
-
-
-def flood_nodes(spec: DdsFloodSpec) -> tuple[str, ...]:
-    """Full names of the nodes that publish."""
-    return tuple(f"/{_PUBLISHER}{process}" for process in range(1, spec.processes + 1))
 
 
 def flood_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, str] | None) -> FloodPrograms:

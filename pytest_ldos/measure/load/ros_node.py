@@ -1,4 +1,4 @@
-"""Processes of floods and guards as ROS 2 nodes: `flood_node` and `guard_node` over rclpy and the stack's middleware.
+"""Processes of floods as ROS 2 nodes: `flood_node` over rclpy and the stack's middleware.
 
 The only argument is a JSON object: ``program``, ``name`` of the node, and the program's parameters.
 """
@@ -7,42 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import itertools
 import json
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import rclpy
-from rcl_interfaces.msg import SetParametersResult
-from rcl_interfaces.srv import SetParameters
 from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
-from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
-from pytest_ldos.measure.load.flood_node import DEPTH, POLL_NS, SENDING, Flood, FloodCounter, set_throttle
-from pytest_ldos.measure.load.flood_reports import read_stamp, stamp_place
-from pytest_ldos.measure.load.guard_node import DEPTH as GUARD_DEPTH
-from pytest_ldos.measure.load.guard_node import Guard
-from pytest_ldos.robot.stack.messages import find_type
+from pytest_ldos.base.text import NS_PER_S
+from pytest_ldos.measure.load.flood_node import DEPTH, POLL_NS, SENDING, Flood, FloodCounter
 
 _POLL_S: Final = 0.1  # after which a signal is noticed
-_GUARD_POLL_S: Final = 0.001
-_POLLS_A_SPIN: Final = 10
 _QUIET_S: Final = 1.0
 _QUIET_PATIENCE_S: Final = 10.0
-_THROTTLE: Final = "throttle"
 _PR_SET_TIMERSLACK: Final = 29
 
 
@@ -98,13 +85,6 @@ def run_flood_publisher(node: Node, parameters: Mapping[str, Any], executor: Exe
         **{name: parameters[name] for name in SENDING},
     )
 
-    def check(changes: Sequence[Parameter]) -> SetParametersResult:
-        wanted = [each.get_parameter_value() for each in changes if each.name == _THROTTLE]
-        reason = "; ".join(filter(None, (set_throttle(flood, parameters["reliable"], value) for value in wanted)))
-        return SetParametersResult(successful=not reason, reason=reason)
-
-    node.declare_parameter(_THROTTLE, 1.0)
-    node.add_on_set_parameters_callback(check)
     ends_at = time.monotonic() + parameters["seconds"]
     try:
         while time.monotonic() < ends_at:
@@ -148,48 +128,7 @@ def run_flood_counter(node: Node, parameters: Mapping[str, Any], _: Executor) ->
         counter.poll()
 
 
-class RosSetter:
-    """See `guard_node.Setter`."""
-
-    def __init__(self, node: Node, target: str) -> None:
-        self._client = node.create_client(SetParameters, f"/{target}/set_parameters")
-
-    def server_is_ready(self) -> bool:
-        return bool(self._client.service_is_ready())
-
-    def set(self, values: Mapping[str, float], on_done: Callable[[list[str]], None]) -> None:
-        wanted = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
-
-        def finish(answer: Any) -> None:
-            on_done([each.reason for each in answer.result().results if not each.successful])
-
-        self._client.call_async(SetParameters.Request(parameters=wanted)).add_done_callback(finish)
-
-
-def run_guard(node: Node, parameters: Mapping[str, Any], executor: Executor) -> None:
-    kind = parameters["type"]
-    try:
-        place = stamp_place(kind)
-    except ConfigurationError as error:
-        raise SystemExit(str(error)) from None
-    guard = Guard(parameters, stamp_of=partial(read_stamp, place), setter_of=partial(RosSetter, node))
-    take_all = _reader(node, find_type(kind, "msg"), parameters["topic"], _qos(GUARD_DEPTH, reliable=False))
-    node.create_timer(parameters["window_ms"] * NS_PER_MS / NS_PER_S, guard.end_window)
-    node.create_timer(parameters["report_period_s"], guard.report)
-    ends_at = time.monotonic() + parameters["seconds"]
-    polls = itertools.count(1)
-    try:
-        while time.monotonic() < ends_at:
-            time.sleep(_GUARD_POLL_S)
-            for message in take_all():
-                guard.on_message(message)
-            if next(polls) % _POLLS_A_SPIN == 0:
-                executor.spin_once(timeout_sec=0)
-    finally:
-        guard.release(lambda: executor.spin_once(timeout_sec=_POLL_S))
-
-
-_PROGRAMS: Final = {"flood_publisher": run_flood_publisher, "flood_counter": run_flood_counter, "guard": run_guard}
+_PROGRAMS: Final = {"flood_publisher": run_flood_publisher, "flood_counter": run_flood_counter}
 
 
 def main() -> None:
@@ -197,7 +136,7 @@ def main() -> None:
     Path("/proc/self/comm").write_text(parameters["program"], "ascii")
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)  # threads would wake up to 50 µs late
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)  # a guard still has requests to send
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = Node(parameters["name"], enable_rosout=False)
     executor = SingleThreadedExecutor()
     executor.add_node(node)

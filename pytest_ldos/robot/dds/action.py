@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -356,28 +355,12 @@ class ActionClient:
 
 _SET_PARAMETERS: Final = "rcl_interfaces/srv/SetParameters"
 
-SetParameter = Callable[[Message], str]
 """Takes a `rcl_interfaces/msg/ParameterValue`; returns the reason if it cannot be set, otherwise ``""``."""
 
 
 class ParameterType(IntEnum):
     NOT_SET = 0
     INTEGER = 2
-    DOUBLE = 3
-
-
-class ParameterService:
-    def __init__(self, node: Node, rules: Mapping[str, SetParameter]) -> None:
-        self._rules = rules
-        Service(node, _SET_PARAMETERS, f"/{node.name}/set_parameters", self._set_parameters)
-
-    def _set_parameters(self, request: Message, replier: Replier) -> None:
-        results = []
-        for each in request.parameters:
-            rule = self._rules.get(each.name)
-            reason = rule(each.value) if rule else f"parameter '{each.name}' is not declared"
-            results.append(default("rcl_interfaces/msg/SetParametersResult", successful=not reason, reason=reason))
-        replier.reply(results=results)
 
 
 class IntegerParameters:
@@ -385,12 +368,19 @@ class IntegerParameters:
 
     def __init__(self, node: Node, names: tuple[str, ...]) -> None:
         self._values: dict[str, int | None] = dict.fromkeys(names)
-        ParameterService(node, {name: partial(self._set, name) for name in names})
+        Service(node, _SET_PARAMETERS, f"/{node.name}/set_parameters", self._set_parameters)
+
+    def _set_parameters(self, request: Message, replier: Replier) -> None:
+        reasons = [self._set(each.name, each.value) for each in request.parameters]
+        kind = "rcl_interfaces/msg/SetParametersResult"
+        replier.reply(results=[default(kind, successful=not reason, reason=reason) for reason in reasons])
 
     def __getitem__(self, name: str) -> int | None:
         return self._values[name]
 
     def _set(self, name: str, value: Message) -> str:
+        if name not in self._values:
+            return f"parameter '{name}' is not declared"
         if value.type not in {ParameterType.NOT_SET, ParameterType.INTEGER}:
             return f"parameter '{name}' is an integer"
         self._values[name] = value.integer_value if value.type == ParameterType.INTEGER else None
@@ -403,8 +393,8 @@ class ParameterClient(Client):
     def __init__(self, node: Node, target: str) -> None:
         super().__init__(node, _SET_PARAMETERS, f"/{target}/set_parameters")
 
-    def set(self, values: Mapping[str, int | float | None], on_done: Callable[[list[str]], None]) -> None:
-        """Sets `values`, each by its type; `on_done` gets the reasons for refused values."""
+    def set(self, values: Mapping[str, int | None], on_done: Callable[[list[str]], None]) -> None:
+        """Sets `values`; `on_done` gets the reasons for refused values."""
 
         def finish(response: Message) -> None:
             on_done([result.reason for result in response.results if not result.successful])
@@ -412,12 +402,10 @@ class ParameterClient(Client):
         self.call(finish, parameters=[_parameter(name, value) for name, value in values.items()])
 
 
-def _parameter(name: str, value: float | None) -> Any:
+def _parameter(name: str, value: int | None) -> Any:
     kind = "rcl_interfaces/msg/ParameterValue"
     if value is None:
         content = default(kind, type=int(ParameterType.NOT_SET))
-    elif isinstance(value, float):
-        content = default(kind, type=int(ParameterType.DOUBLE), double_value=value)
     else:
         content = default(kind, type=int(ParameterType.INTEGER), integer_value=value)
     return default("rcl_interfaces/msg/Parameter", name=name, value=content)

@@ -58,11 +58,7 @@ class LoadNumber:
         return f"{self.kind}.{self.field}"
 
 
-LOAD_NUMBERS: Final = (
-    LoadNumber(kind="dds_flood", field="rate_hz", title="messages sent, all publishers", unit="Hz"),
-    LoadNumber(kind="guard", field="late_share", title="late messages of the guarded path", unit="%", factor=100),
-    LoadNumber(kind="guard", field="share", title="share of their rate left to publishers", unit="%", factor=100),
-)
+LOAD_NUMBERS: Final = (LoadNumber(kind="dds_flood", field="rate_hz", title="messages sent, all publishers", unit="Hz"),)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ from pytest_ldos.scenario.loads import (
     CpuLimitSpec,
     CpuLoadSpec,
     DdsFloodSpec,
-    GuardSpec,
     LoadSpec,
     Reliability,
     SchedulerGroup,
@@ -65,12 +64,6 @@ def test_several_at_once():
     assert both.name == "cpu_load+msg_load", "one name for all spellings"
     assert both.loads == (CpuLoadSpec(), DdsFloodSpec())
     assert (both.trials, both.success_rate) == (30, 0.5)
-
-
-def test_guard_is_one_line_and_precedes_its_load():
-    own = {"busy": {"loads": {"dds_flood": {"rate_hz": 5}, "guard": {}}}, "watched": {"loads": {"guard": True}}}
-    assert scenario("busy", **own).loads == (GuardSpec(), DdsFloodSpec(rate_hz=5))
-    assert scenario("watched+msg_load", **own).loads == (GuardSpec(), DdsFloodSpec())
 
 
 def test_settings_of_a_combination_have_precedence():

@@ -33,38 +33,6 @@ def test_the_workspace_floods_the_stack(project, rmw, leaves_nothing, settings):
     assert proof["seconds"] > 4
 
 
-GUARDED = """
-import pytest
-
-@pytest.mark.msg_load
-def test_reach_under_a_guarded_flood(panda_stack, dds_flood, guard, ldos_trials, ldos_gate):
-    both = "/flood_publisher_1, /flood_publisher_2"
-    with guard(deadline_ms=DEADLINE, silence_ms=10_000, publishers=both), dds_flood(publishers=2, rate_hz=500):
-        ldos_gate.check(ldos_trials(panda_stack))
-"""
-
-
-@pytest.mark.parametrize("deadline_ms", [0.001, 5000])
-def test_the_workspaces_guard_throttles_its_flood_while_the_stacks_transforms_are_late(
-    project, rmw, leaves_nothing, deadline_ms
-):
-    project.write("test_scenario.py", GUARDED.replace("DEADLINE", str(deadline_ms)))
-    code, output = project.run(f"--ldos-rmw={rmw}", "--ldos-trials=2", "--ldos-warmup=0")
-    assert code == 0, output
-    loads = {proof["kind"]: proof for proof in project.saved("msg_load").loads}
-    guard, flood = loads["guard"], loads["dds_flood"]
-    assert (guard["shortfall"], flood["shortfall"]) == ("", "")
-    assert (guard["obedient"], guard["missing"]) == (2, [])
-    assert guard["received"] > 100
-    if deadline_ms < 1:
-        assert guard["late_share"] == 1
-        assert guard["least"] == 0.01
-        assert flood["rate_hz"] < 0.1 * flood["requested_hz"]
-    else:
-        assert guard["late"] == guard["decreases"] == 0
-        assert flood["rate_hz"] >= 0.99 * flood["requested_hz"]
-
-
 def test_a_flood_ends_with_a_run_that_is_killed(project, rmw, mark, leaves_nothing):
     project.write("test_scenario.py", FLOOD.replace("SETTINGS", ""))
     process = project.start(f"--ldos-rmw={rmw}", "--ldos-trials=50", "--ldos-warmup=0")

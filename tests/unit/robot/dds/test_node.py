@@ -8,7 +8,7 @@ import time
 import psutil
 import pytest
 
-from pytest_ldos.robot.dds.action import IntegerParameters, ParameterClient, ParameterService, ParameterType
+from pytest_ldos.robot.dds.action import IntegerParameters, ParameterClient
 from pytest_ldos.robot.dds.domain import claim_domain, ports_of
 from pytest_ldos.robot.dds.endpoint import CLOCK, default
 from pytest_ldos.robot.dds.node import Context, Node, next_tick
@@ -110,23 +110,6 @@ def test_parameters_are_set_over_dds(spinning):
     client.set({"seed": None, "sed": 1}, answers.put)
     assert answers.get(timeout=TIMEOUT_S) == ["parameter 'sed' is not declared"]
     assert parameters["seed"] is None
-
-
-def test_parameter_rule_gets_the_typed_value(spinning):
-    given = queue.Queue()
-
-    def rule(value):
-        given.put((value.type, value.double_value))
-        return "" if value.double_value <= 1 else "at most 1"
-
-    ParameterService(Node(spinning, "target"), {"share": rule})
-    client = ParameterClient(Node(spinning, "asker"), "target")
-    wait_until(client.server_is_ready)
-    answers = queue.Queue()
-    for value, refused in ((0.25, []), (2.0, ["at most 1"])):
-        client.set({"share": value}, answers.put)
-        assert answers.get(timeout=TIMEOUT_S) == refused
-        assert given.get() == (ParameterType.DOUBLE, value)
 
 
 def test_reliable_reader_does_not_match_best_effort_writer(spinning):

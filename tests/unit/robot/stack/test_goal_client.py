@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos.robot.dds.action import ParameterService
+from pytest_ldos.robot.dds.action import IntegerParameters
 from pytest_ldos.robot.dds.node import Node
 from pytest_ldos.robot.stack.embedded.goal_client import GoalClient
 from pytest_ldos.robot.stack.embedded.panda import FAILURE_PARAMETER, SEED_PARAMETER
@@ -14,9 +14,7 @@ from tests.builders.stressors import wait_until
 
 
 def test_refused_parameters_end_the_goal(context, capsys):
-    ParameterService(
-        Node(context, "move_group"), {SEED_PARAMETER: lambda _: "no seeds", FAILURE_PARAMETER: lambda _: ""}
-    )
+    IntegerParameters(Node(context, "move_group"), (FAILURE_PARAMETER,))
     client = GoalClient(Node(context, "client"))
     wait_until(client._parameters.server_is_ready)
     command = to_command(StackSpec(), REACH, goal_id="0" * 32, seed=7, trial=None, start=None)
@@ -25,4 +23,4 @@ def test_refused_parameters_end_the_goal(context, capsys):
     wait_until(lambda: lines.extend(capsys.readouterr().out.splitlines()) or lines)
     (report,) = map(parse_event, lines)
     assert (report.goal_id, report.error_code) == ("0" * 32, ErrorCode.FAILURE)
-    assert report.message == "move_group refused the goal's parameters: no seeds"
+    assert report.message == f"move_group refused the goal's parameters: parameter '{SEED_PARAMETER}' is not declared"
