@@ -21,6 +21,7 @@ from pytest_ldos.host.availability import Availability, find_modules, ros_python
 from pytest_ldos.host.fingerprint import pass_on, pids_with
 from pytest_ldos.host.processes import describe_end, owned_by_us
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_run_folder, new_scenario_folder
+from pytest_ldos.record import attach
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.build import build_execution
@@ -160,6 +161,13 @@ def _name_of(process: psutil.Process) -> str:
     with contextlib.suppress(psutil.NoSuchProcess):
         return f"{process.name()} ({process.pid})"
     return f"process {process.pid}"
+
+
+def keep_names() -> Any:
+    """A launch action that keeps the names of all nodes after it for a later recording; see `attach.keep_names`."""
+    from launch.actions import OpaqueFunction  # noqa: PLC0415 - only where ROS is
+
+    return OpaqueFunction(function=lambda _: attach.keep_names() and None)
 
 
 class RecordedLaunch:

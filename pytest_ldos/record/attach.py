@@ -1,8 +1,8 @@
 """Records processes that already run, at the session daemon that they registered with.
 
 A tracepoint fires once when a node, publisher or callback is made. For their names, another session must have kept
-those events since before the nodes began: ours, or a snapshot session such as that of tracetools_launch's ``Trace``. Both
-sessions make one trace, ``snapshot/`` and ``runtime/``, as with ``ros2 trace --dual-session`` since ros2_tracing 8.9.
+those events since before the nodes began: ours, or a snapshot session such as that of tracetools_launch's ``Trace``.
+Both sessions make one trace, ``snapshot/`` and ``runtime/``, as with ros2_tracing's ``--dual-session`` since 8.9.
 
 Ours is no snapshot session, because each snapshot empties a sub-buffer of the ring: after as many as the ring has, the
 names are gone.
@@ -61,7 +61,7 @@ def keep_names() -> bool:
     find_programs(("lttng", "lttng-sessiond"), package="lttng-tools").demand()
     if KEPT in kept_sessions():
         return False
-    place = state_folder(os.environ) / f"names-{time.time_ns()}"
+    place = state_folder(os.environ) / f"{KEPT}-{time.time_ns()}"
     run_lttng("create", KEPT, f"--output={place}", own_daemon=True)
     try:
         run_lttng("enable-channel", "-u", "-s", KEPT, CHANNEL, *_ROOM)

@@ -239,6 +239,9 @@ class VersionFinder:
             ConfigurationError: there is none of this name.
             PreparationFailed: it cannot be prepared, built or started.
         """
+        if self.stack.ros2.is_running:
+            remedy = "compare with a stored baseline, or with a saved run: ldos compare"
+            raise ConfigurationError(f"{text} cannot be started: the stack runs already, as one version", remedy=remedy)
         if resolve_kind(self.stack) is StackKind.ROS2:
             return self.built(role, text)
         found = find_version(role, text, folder=self.folder, root=self.root)

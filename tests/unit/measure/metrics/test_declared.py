@@ -105,7 +105,7 @@ def test_silent_topic_has_a_reason(model, kind):
     assert take(silent, f"{kind}:/scan").value == Missing("nothing was published on /scan in the trial")
     reason = take(silent, f"{kind}:/scann").value.reason
     assert reason == "the trace has no topic /scann: did you mean '/scan'?"
-    assert take(model, f"{kind}:/scan").value == Missing("the trace has no topics")
+    assert take(model, f"{kind}:/scan").value == Missing("the trace names no topics")
 
 
 def test_reason_names_missing_events(model):

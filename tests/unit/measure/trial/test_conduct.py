@@ -388,7 +388,7 @@ def test_declared_metrics_are_measured_and_recorded(folder):
         assert found["memory_all"].number > 10
         assert found["memory_all"].source.name == "peak of memory"
         assert found["path_planning_p50"].number == found["T1"].number
-        assert found["rate_scan"].value == Missing("the trace has no topics")
+        assert found["rate_scan"].value == Missing("the trace names no topics")
 
 
 def test_resources_are_read_only_on_request(folder):
