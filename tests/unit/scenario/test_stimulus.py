@@ -70,6 +70,8 @@ def test_an_arm_keeps_its_controllers(tmp_path):
         ({"window": {"seconds": 0}}, "seconds"),
         ({"service": {"calls": 1.5}}, "calls"),
         ({"topology": "pick_cell"}, "a topology runs by itself"),
+        ({"kind": "running"}, 'a running stack does not take stimulus "move_group"'),
+        ({"kind": "running", "stimulus": "script"}, 'a running stack does not take stimulus "script"'),
         ({"topology": "pick_cell", "stimulus": "window", "kind": "ros2"}, "a stack of the embedded layer"),
         ({"ready": ["topic:scan"]}, "not a condition"),
         ({"ready": ["node:/scan"]}, "not a condition"),

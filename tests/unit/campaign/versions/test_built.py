@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from pytest_ldos.host.availability import Availability, find_ros_package
 from pytest_ldos.robot.stack.ros2 import installed
 from pytest_ldos.scenario.model import Ros2Spec, StackSpec
 from pytest_ldos.scenario.scenario_table import BaseSpec
+from pytest_ldos.scenario.words import StackKind, StimulusKind
 from tests.builders.colcon import COMPILED, MAIN, add_launch_file, add_package, find_colcon
 from tests.builders.debian import install_package
 from tests.builders.repository import Repository
@@ -502,3 +504,11 @@ def test_unknown_base_is_refused(project):
     project.commit()
     with pytest.raises(ConfigurationError, match="neither a folder nor a revision"):
         project.versions().base("mian")
+
+
+def test_running_nodes_have_no_other_version(project):
+    finder = dataclasses.replace(
+        project.versions(), stack=StackSpec(kind=StackKind.RUNNING, stimulus=StimulusKind.WINDOW)
+    )
+    with pytest.raises(ConfigurationError, match="HEAD cannot be started: the stack runs already, as one version"):
+        finder.find(Role.BASE, "HEAD")
