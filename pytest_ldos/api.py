@@ -53,7 +53,6 @@ from pytest_ldos.scenario.loads import (
     IoLoadSpec,
     MemoryLoadSpec,
     NetworkImpairmentSpec,
-    NoisyNeighbourSpec,
     SchedulerGroup,
 )
 from pytest_ldos.scenario.metrics import DeadlineSpec, parse_metrics
@@ -111,7 +110,6 @@ __all__ = [
     "Metric",
     "Missing",
     "NetworkImpairmentSpec",
-    "NoisyNeighbourSpec",
     "Observer",
     "OwnMetric",
     "PathInstances",

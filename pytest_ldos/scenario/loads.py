@@ -208,27 +208,6 @@ class NetworkImpairmentSpec(LoadSpec):
         require(self.rate_mbps == 0 or 0.01 <= self.rate_mbps <= 100_000, "rate_mbps must be between 0.01 and 100 000")
 
 
-class NeighbourStack(StrEnum):
-    EMBEDDED = "embedded"
-    ROS2 = "ros2"
-    """A second instance of the launch file under test."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoisyNeighbourSpec(LoadSpec):
-    """A second stack on its own DDS domain, whose arm moves continuously.
-
-    Attributes:
-        stack: the embedded stack, or a second instance of the launch file under test.
-        group: as of `cpu_load`.
-    """
-
-    KIND: ClassVar[str] = "noisy_neighbour"
-
-    stack: NeighbourStack = NeighbourStack.EMBEDDED
-    group: SchedulerGroup = SchedulerGroup.STACK
-
-
 SEQUENCE_BYTES: Final = 16
 """Hexadecimal digits of the sequence number in each message of a flood."""
 

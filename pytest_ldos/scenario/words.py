@@ -76,7 +76,6 @@ SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
 LOADS: Final[Mapping[str, str]] = {
     "cpu_limit": "The stack on few CPUs: ``with cpu_limit(cpus=1):``.",
     "network_impairment": "Delay and loss of the domain's messages: ``with network_impairment(delay_ms=5):``.",
-    "noisy_neighbour": "A second stack on another domain: ``with noisy_neighbour():``.",
     "memory_load": "Memory written and read in a loop: ``with memory_load(size_mb=512):``.",
     "cache_load": "The CPU's caches filled with other data: ``with cache_load(workers=1):``.",
     "io_load": "Files written and synced: ``with io_load(workers=1):``.",

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from pytest_ldos.api import read_trace
 from pytest_ldos.host.cpu import our_cpus
 from tests.integration.ros2.stack.conftest import survivors
 
@@ -98,38 +97,3 @@ def test_every_thread_runs_on_one_cpu_and_is_restored(project, rmw, leaves_nothi
     assert any("ros2_control" in thread for thread in limited)
     assert abs(proof["threads"] - len(limited)) <= 5
     assert 0 < proof["used_percent"] <= 105
-
-
-NEIGHBOUR = """
-import json
-
-import pytest
-
-from tests.integration.neighbour import neighbour_found  # noqa: F401
-
-
-@pytest.mark.baseline
-def test_reach_next_to_a_neighbour(panda_stack, noisy_neighbour, ldos_trials, ldos_gate, neighbour_found):
-    with noisy_neighbour(stack="ros2") as neighbour:
-        trials = ldos_trials(panda_stack)
-    with open("neighbour.json", "w") as file:
-        json.dump([neighbour_found, neighbour.proof.domain], file)
-    ldos_gate.check(trials)
-"""
-
-
-def test_second_ros_stack_moves_on_another_domain(project, rmw, leaves_nothing):
-    project.write("test_scenario.py", NEIGHBOUR)
-    few = ("--ldos-trials=1", "--ldos-warmup=0", "--ldos-success-rate=0", "--ldos-traces=all")
-    code, output = project.run(f"--ldos-rmw={rmw}", *few)
-    assert code == 0, output
-    (proof,) = project.saved().loads
-    found, neighbours = json.loads((project.path / "neighbour.json").read_text())
-    assert proof["shortfall"] == ""
-    assert proof["cpu_seconds"] > 0
-    assert proof["domain"] == neighbours != found["ours"]
-    assert "move_group" in found["processes"].values()
-    (trace,) = project.path.glob(".ldos/runs/*/baseline/trace")
-    recorded = {int(pid) for table in read_trace(trace).events.values() for pid in set(table["vpid"].tolist())}
-    assert recorded
-    assert not recorded & set(map(int, found["processes"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import secrets
@@ -18,7 +17,7 @@ from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import NAME, find_place
 from pytest_ldos.host.cpu import our_cpus, read_affinities
 from pytest_ldos.host.fingerprint import pids_with
-from pytest_ldos.measure.load.protocol import apply_loads, in_order, load_available
+from pytest_ldos.measure.load.protocol import apply_loads, in_order
 from pytest_ldos.scenario.loads import (
     CacheLoadSpec,
     CpuLimitSpec,
@@ -26,9 +25,7 @@ from pytest_ldos.scenario.loads import (
     IoLoadSpec,
     LoadSpec,
     MemoryLoadSpec,
-    NoisyNeighbourSpec,
 )
-from pytest_ldos.scenario.model import StackSpec
 from tests.builders.needs import needs_stress_ng
 from tests.builders.stressors import is_gone, running, wait_until
 
@@ -41,7 +38,6 @@ from pytest_ldos.host.cpu import with_descendants
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.protocol import apply_loads
 from pytest_ldos.measure.load.protocol import LoadSite
-from pytest_ldos.scenario.loads import NoisyNeighbourSpec
 from tests.fakes.rig import FakeRecorder
 from tests.unit.measure.load.test_compose import everything
 logs = Path(sys.argv[1])
@@ -49,8 +45,7 @@ stack = ProcessGroup(log_directory=logs).start("stack", ["sleep", "600"])
 site = LoadSite(domain=1, recorder=FakeRecorder(logs / "trace"), log_directory=logs, pids=lambda: [stack.pid])
 with apply_loads(everything(), site) as loads:
     print(json.dumps([load.spec.KIND for load in loads]), flush=True)
-    with apply_loads([NoisyNeighbourSpec()], site):
-        time.sleep(600)
+    time.sleep(600)
 """
 
 
@@ -69,16 +64,8 @@ def everything() -> list[LoadSpec]:
     return in_order(specs)
 
 
-def parts_of_neighbour(owner: psutil.Process) -> list[psutil.Process]:
-    found = []
-    for each in owner.children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found += [each] if "pytest_ldos.robot.stack.embedded" in " ".join(each.cmdline()) else []
-    return found
-
-
 def left_folders(logs: Path) -> list[str]:
-    return [each.name for each in logs.iterdir() if each.is_dir() and each.name not in ("neighbour", "trace")]
+    return [each.name for each in logs.iterdir() if each.is_dir() and each.name != "trace"]
 
 
 def left_cgroups(pid: int) -> list[Path]:
@@ -87,8 +74,8 @@ def left_cgroups(pid: int) -> list[Path]:
 
 
 def test_limits_come_first():
-    kinds = [spec.KIND for spec in in_order([CpuLoadSpec(), NoisyNeighbourSpec(), CpuLimitSpec(), IoLoadSpec()])]
-    assert kinds == ["cpu_limit", "noisy_neighbour", "io_load", "cpu_load"]
+    kinds = [spec.KIND for spec in in_order([CpuLoadSpec(), CpuLimitSpec(), IoLoadSpec()])]
+    assert kinds == ["cpu_limit", "io_load", "cpu_load"]
 
 
 @pytest.fixture
@@ -144,8 +131,6 @@ def test_loads_end_with_a_killed_owner(tmp_path):
     try:
         applied = json.loads(owner.stdout.readline())
         assert applied == [spec.KIND for spec in everything()]
-        if load_available(NoisyNeighbourSpec(), StackSpec()).ok:
-            wait_until(lambda: parts_of_neighbour(psutil.Process(owner.pid)))
         # stress-ng's workers overwrite their environment.
         tree = psutil.Process(owner.pid).children(recursive=True)
         assert sum(each.name().startswith("stress-ng-") for each in tree) >= 4
