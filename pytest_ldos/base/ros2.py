@@ -123,6 +123,9 @@ class Marker(_Event):
     PLANNING_STAGE = "ldos:planning_stage", ("stage", "ago_ns")
     """A stage of planning that ended `ago_ns` earlier; emitted by the planner `ldos_planner/OMPLPlanner`."""
 
+    HEADER_STAMP = "ldos:header_stamp", ("stamp_ns",)
+    """Stamp in the header of the message whose callback runs; emitted by nodes with synchronizers to be followed."""
+
 
 class Kernel(_Event):
     """Events of the kernel's scheduler, as lttng-modules names them."""
@@ -219,6 +222,9 @@ class LinkRule(StrEnum):
 
     PERIODIC_ASYNC = "periodic_async"
     PARTIAL_SYNC = "partial_sync"
+    EXACT_TIME = "exact_time"
+    APPROXIMATE_TIME = "approximate_time"
+    TRANSFORM = "transform"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,9 +233,11 @@ class LinkSpec:
 
     Attributes:
         rule: `periodic_async`: publishes from the last message of each input;
-            `partial_sync`: publishes when each input got a new message.
+            `partial_sync`: publishes when each input got a new message;
+            `exact_time`, `approximate_time`: synchronizers of message_filters;
+            `transform`: looks up a transform of tf2, or waits for it with tf2's message filter.
         node: full name of the node (``/fusion``).
-        inputs: topics it subscribes to.
+        inputs: topics it subscribes to; ``/tf`` may be that of another node of its process.
         outputs: topics it publishes on.
     """
 

@@ -25,8 +25,8 @@ from pytest_ldos.show.report.words import known_percent
 from pytest_ldos.trace.ctf.stats import describe_incomplete
 from pytest_ldos.trace.execution.coverage import describe_missing, name_missing
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
-from pytest_ldos.trace.flow.build import describe_unused
 from pytest_ldos.trace.flow.graph import FlowGraph, Names
+from pytest_ldos.trace.flow.links import describe_unused
 from pytest_ldos.trace.flow.summary import (
     summarize_callbacks,
     summarize_executors,
@@ -115,6 +115,7 @@ def render_analysis(
             "trace": analysis.name,
             "events": model.stats.events,
             "damage": describe_incomplete(model.stats),
+            "uncertain_links": list(analysis.flow.uncertain),
             "missing_events": [describe_missing(each, model.processes) for each in model.missing_events],
             "whole": [{"processes": names, "spans_s": spans} for spans, names in _whole(model).items()],
         }
@@ -191,6 +192,7 @@ def _actions(flow: FlowGraph) -> pl.DataFrame:
 def _remarks(flow: FlowGraph) -> Iterator[str]:
     yield from (describe_missing(each, flow.model.processes) for each in flow.model.missing_events)
     yield from _describe_whole(flow.model)
+    yield from flow.uncertain
     why = "made before tracing began" + (", or that event is missing" if flow.model.missing_events else "")
     for table, count in flow.model.unknown.items():
         what = counted(count, table.removesuffix("s"))
@@ -287,7 +289,7 @@ def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: 
 def _table_cell(column: _Column, row: Mapping[str, Any]) -> page.Cell:
     value = row[column.source]
     shown = page.ABSENT if value is None else column.format(value)
-    if row.get("between_hosts") and column.format is format_duration and value is not None:
+    if (row.get("between_hosts") or row.get("uncertain")) and column.format is format_duration and value is not None:
         shown = f"{APPROXIMATELY} {shown}"
     return page.Amount(shown, value=float(value)) if isinstance(value, int | float) else shown
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.ros2 import Marker, Phase, Ros2
+from pytest_ldos.base.ros2 import Caret, LinkRule, Marker, Phase, Ros2
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.trace.execution.columns import frame_of
 from pytest_ldos.trace.execution.endpoints import Endpoints
@@ -48,7 +48,15 @@ def build_trials(observed: Observed) -> Frames:
         "phases": phases.join(only_planned, "goal_id", "anti"),
         "plan_requests": _plan_requests(observed, only_planned),
         "planning_stages": stages,
+        "header_stamps": _header_stamps(observed),
     }
+
+
+def _header_stamps(observed: Observed) -> pl.DataFrame:
+    fields = {Marker.HEADER_STAMP: "stamp_ns", Caret.DISPATCH: "message_timestamp"}
+    events = [(observed.events(event), field) for event, field in fields.items()]
+    frames = [some.table("header_stamps", stamp_ns=some[field].astype(np.int64)) for some, field in events]
+    return pl.concat(frames).filter(pl.col("stamp_ns") > 0).sort("time_ns", maintain_order=True)
 
 
 def build_ticks(observed: Observed) -> Frames:
@@ -106,10 +114,7 @@ def _work_of_planning(goals: pl.DataFrame, phases: pl.DataFrame, speeds: Events)
     return pl.Series("cpu_work_ns", found, dtype=pl.Int64)
 
 
-PERIODIC_ASYNC: Final = "periodic_async"
-PARTIAL_SYNC: Final = "partial_sync"
-
-_RULES: Final = {Ros2.LINK_PERIODIC_ASYNC: PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYNC: PARTIAL_SYNC}
+_RULES: Final = {Ros2.LINK_PERIODIC_ASYNC: LinkRule.PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYNC: LinkRule.PARTIAL_SYNC}
 
 
 def build_link_annotations(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
@@ -127,7 +132,7 @@ def build_link_annotations(observed: Observed, endpoints: Endpoints) -> tuple[pl
                 ids = registry.find(owners, np.array(some, dtype=np.uint64), times_ns)
                 unknown += int(np.count_nonzero(ids < 0))
                 found.append(ids[ids >= 0].tolist())
-            rows.append((len(rows), rule, process, time_ns, *found))
+            rows.append((len(rows), str(rule), process, time_ns, *found))
     schema = {**ENTITIES["link_annotations"], **dict.fromkeys(("subscriptions", "publishers"), pl.List(pl.Int32))}
     return pl.DataFrame(rows, schema=schema, orient="row"), unknown
 

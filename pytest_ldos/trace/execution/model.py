@@ -114,6 +114,7 @@ class Tables:
     phases: pl.DataFrame
     plan_requests: pl.DataFrame
     planning_stages: pl.DataFrame
+    header_stamps: pl.DataFrame
     control_cycles: pl.DataFrame
     sim_steps: pl.DataFrame
     missing_spans: pl.DataFrame
@@ -218,7 +219,7 @@ class ExecutionModel(Tables):
         return sorted({*self.publishers["topic"].drop_nulls(), *self.subscriptions["topic"].drop_nulls()})
 
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 Schema = Mapping[str, type[pl.DataType] | pl.DataType]
 
@@ -283,6 +284,7 @@ INSTANCES: Final[Mapping[str, Schema]] = {
     "phases": {"goal_id": pl.String, "phase": pl.String, **_columns("time_ns thread")},
     "plan_requests": {"goal_id": pl.String, **_columns("begin_ns end_ns cpu_work_ns thread")},
     "planning_stages": _columns("time_ns thread", name=pl.String),
+    "header_stamps": _columns("time_ns thread stamp_ns"),
     "control_cycles": {**_columns("time_ns thread", cycle=pl.UInt64), **_columns("sim_time_ns period_ns")},
     "sim_steps": _columns("time_ns thread", step=pl.UInt64, sim_time_ns=pl.Int64),
     "missing_spans": _columns("process begin_ns end_ns"),
@@ -296,6 +298,7 @@ dequeue; in a process that does not write that event, the begin of the callback 
 null where the middleware's stamp is not recorded. `requests.step` is ``send_request``, ``take_request``,
 ``send_response`` or ``take_response``. `plan_requests` are goals that were planned and not executed, from the begin
 of planning to the result. `planning_stages.time_ns` is the end of a stage.
+`header_stamps` are those of messages whose callback runs then, or next on the thread.
 `missing_spans`: events of the process may be missing from the trace from `begin_ns` (null: from its begin) to `end_ns`
 (null: to its end), because they were overwritten, discarded or cut off.
 """

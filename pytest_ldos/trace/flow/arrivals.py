@@ -31,8 +31,7 @@ from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_at, ids_of, pick, times_at, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.observed import Clock
-from pytest_ldos.trace.flow.build import Runs
-from pytest_ldos.trace.flow.graph import IN_PROCESS, FlowGraph
+from pytest_ldos.trace.flow.graph import IN_PROCESS, FlowGraph, Runs
 from pytest_ldos.trace.flow.transport import sent_ns
 
 _AT_ONCE_NS: Final = 50_000  # shortest wait that counts as blocking

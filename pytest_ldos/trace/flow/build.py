@@ -1,12 +1,7 @@
-"""Builds the message-flow graph: links from messages to callbacks and publications, indirect links, and service calls.
+"""Builds the message-flow graph: links from messages to callbacks and publications, and service calls.
 
 A thread takes a message and runs the callback with it. Everything that the thread publishes before
-the callback ends was caused by that message.
-
-*Periodic asynchronous*: a publication uses the last message of each input.
-*Partial synchronous*: a publication is made when each input has received a message since the previous one.
-After Bédard, Lajoie, Beltrame, Dagenais: Message Flow Analysis with Complex Causal Links for
-Distributed ROS 2 Systems (2022).
+the callback ends was caused by that message. Publications made from several messages: `flow.links`.
 
 ROS 2 Jazzy traces no transport of services; later distributions do. A call is identified by the
 sequence number from its client and by the client's gid. Only the server reports the gid, so a gid
@@ -15,56 +10,20 @@ is assigned to the client whose requests match it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.errors import ConfigurationError, suggest
-from pytest_ldos.base.ros2 import BUILT_IN_PATHS, LinkSpec, PathSpec
+from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ids_at, ids_of, pick, times_at, times_of
-from pytest_ldos.trace.execution.goals import PARTIAL_SYNC
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, ids_at, ids_of, pick, times_at, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel
-from pytest_ldos.trace.execution.observed import Clock, Timeline
-from pytest_ldos.trace.flow.graph import DIRECT, LINKS, RULES, FlowGraph
-from pytest_ldos.trace.flow.transport import count_without_partner, first_linked, link_transport
-
-
-class Runs:
-    """The callback runs of a model; finds the run on a thread at a given time."""
-
-    def __init__(self, model: ExecutionModel) -> None:
-        self.start_ns = times_of(model.callback_runs, "start_ns")
-        self.thread = ids_of(model.callback_runs, "thread")
-        self.end_ns = times_of(model.callback_runs, "end_ns")
-        self._parent = ids_of(model.callback_runs, "parent")
-        columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns", "intra_ns")]
-        columns += [model.takes["time_ns"], model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
-        self.clock = Clock.of(*columns)
-        self.timeline = self.clock.timeline(self.thread, self.start_ns)
-        every = len(self.start_ns)
-        self._until_ns = self.end_ns if model.stats.losses else mapped.computed(every, np.int64, self._until)
-
-    def _until(self, part: slice) -> TimesNs:
-        """End of the given runs; a run without an end lasts until the next run on its thread if no events were lost."""
-        until_ns = self.end_ns[part].copy()
-        endless = np.flatnonzero(until_ns == NEVER) + part.start
-        following = self.timeline.next(self.clock.keys(self.thread[endless], self.start_ns[endless]), after=True)
-        next_ns = np.where(following >= 0, pick(self.start_ns, following, NEVER), np.iinfo(np.int64).max)
-        until_ns[endless - part.start] = next_ns
-        return until_ns
-
-    def at(self, thread: IdArray, times_ns: TimesNs) -> IdArray:
-        """The innermost run on each thread at each time, -1 if none."""
-        run = self.timeline.last(self.clock.keys(thread, times_ns))
-        while True:
-            over = (run >= 0) & (pick(self._until_ns, run, NEVER) < times_ns)
-            if not over.any():
-                return run
-            run[over] = self._parent[run[over]]
+from pytest_ldos.trace.execution.observed import Timeline
+from pytest_ldos.trace.flow.graph import DIRECT, LINKS, RULES, FlowGraph, Runs, begins_of
+from pytest_ldos.trace.flow.links import link_inputs
+from pytest_ldos.trace.flow.transport import count_without_partner, link_transport
 
 
 def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
@@ -109,18 +68,10 @@ def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.D
         is_used = times_at(model.takes, "time_ns", take) <= called_ns
         columns["take"].add(take[is_used])
         columns["publication"].add(publication[is_used])
-    rule = mapped.filled(columns["take"].rows, np.uint32, RULES.index(DIRECT))
-    return mapped.frame_of(LINKS["uses"], {name: column.finish() for name, column in columns.items()} | {"rule": rule})
-
-
-def publication_begins(model: ExecutionModel) -> TimesNs:
-    """Begin of each publish call, from the highest layer that reports it."""
-    sent = model.publications
-    return mapped.computed(len(sent), np.int64, lambda part: begins_of(mapped.rows_of(sent, part)))
-
-
-def begins_of(publications: pl.DataFrame) -> TimesNs:
-    return publications.select(pl.coalesce("intra_ns", "rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()
+    rows = columns["take"].rows
+    rule, one = mapped.filled(rows, np.uint32, RULES.index(DIRECT)), mapped.filled(rows, np.int32, 1)
+    known = {"rule": rule, "candidates": one, "certain": mapped.filled(rows, np.bool_, 1)}
+    return mapped.frame_of(LINKS["uses"], {name: column.finish() for name, column in columns.items()} | known)
 
 
 def _take_of_runs(model: ExecutionModel, runs: Runs, takes: Timeline, part: slice) -> IdArray:
@@ -142,81 +93,6 @@ def _take_of_runs(model: ExecutionModel, runs: Runs, takes: Timeline, part: slic
     other |= taken["intra"].to_numpy() != table["intra"].to_numpy()
     take[stale | other] = -1
     return take
-
-
-Declared = tuple[str, tuple[int, ...], tuple[int, ...]]
-"""Rule of a declared link, and ids of its subscriptions and publishers."""
-
-
-def link_indirect(
-    model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame, declared: Sequence[Declared]
-) -> pl.DataFrame:
-    """Links each publication to the messages that its declared links assign to it.
-
-    A message passed to a callback is usable by callbacks that begin no earlier than that callback. If callbacks poll
-    most messages of a subscription, these are usable by publications that are no earlier than the take.
-    """
-    run_of_take = first_linked(len(model.takes), triggers, "take", "callback_run")
-    run_of_publication = first_linked(len(model.publications), causes, "publication", "callback_run")
-    taken_ns, made_ns = times_of(model.takes, "time_ns"), publication_begins(model)
-    start_ns = times_of(model.callback_runs, "start_ns")
-    polled = np.zeros(len(model.takes), dtype=bool)
-    polled[ids_of(triggers, "take")] = triggers["polled"].to_numpy()
-    usable_ns = np.where(polled | (run_of_take < 0), taken_ns, pick(start_ns, run_of_take, NEVER))
-    begun_ns = np.where(run_of_publication < 0, made_ns, pick(start_ns, run_of_publication, NEVER))
-    subscription, publisher = ids_of(model.takes, "subscription"), ids_of(model.publications, "publisher")
-    parts = [pl.DataFrame(schema=dict(LINKS["uses"]))]
-    for rule, subscriptions, publishers in declared:
-        for sender, receiver in product(publishers, subscriptions):
-            publication, take = np.flatnonzero(publisher == sender), np.flatnonzero(subscription == receiver)
-            take = take[np.argsort(usable_ns[take], kind="stable")]
-            is_polled = 2 * int(polled[take].sum()) > len(take)
-            until_ns = (made_ns if is_polled else begun_ns)[publication]
-            last = np.searchsorted(usable_ns[take], until_ns, side="right") - 1
-            used = last >= 0
-            if rule == PARTIAL_SYNC:  # each message is used once
-                used[1:] &= last[1:] > np.maximum.accumulate(last)[:-1]
-            columns = {"take": take[last[used]], "publication": publication[used]}
-            parts.append(mapped.frame_of(LINKS["uses"], {**columns, "rule": [rule] * len(columns["take"])}))
-    return pl.concat(parts).unique(maintain_order=True)
-
-
-def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declared]:
-    """Links of all paths whose nodes are in the model; refuses inputs and outputs that a node lacks."""
-    links = dict.fromkeys(link for path in paths for link in path.links)
-    found = []
-    for link in links:
-        for node in model.nodes.filter(pl.col("name") == link.node)["id"].to_list():
-            inputs = _ends(model.subscriptions, node, link, link.inputs, "subscribes to")
-            outputs = _ends(model.publishers, node, link, link.outputs, "publishes on")
-            if outputs:
-                found.append((str(link.rule), inputs, outputs))
-    return found
-
-
-def describe_unused(paths: Sequence[PathSpec], model: ExecutionModel) -> Iterator[str]:
-    """Names in paths and links that are missing from the model, each with the nearest match."""
-    nodes, topics = model.nodes["name"].drop_nulls().to_list(), model.topics()
-    for path in paths:
-        for topic in path.via if not path.of_phases else ():
-            if topic not in topics and path not in BUILT_IN_PATHS:
-                yield f"path {path.name}: no topic {topic} in the trace; {suggest(topic, topics)}"
-        for link in path.links:
-            if link.node not in nodes:
-                near = suggest(link.node, nodes)
-                yield f"path {path.name}: there is no node {link.node}, so its link links nothing; {near}"
-
-
-def _ends(table: pl.DataFrame, node: int, link: LinkSpec, topics: Sequence[str], what: str) -> tuple[int, ...]:
-    own = table.filter(pl.col("node") == node)
-    known = sorted(own["topic"].drop_nulls().unique())
-    for topic in topics:
-        if topic not in known:
-            raise ConfigurationError(
-                f"a declared link says that {link.node} {what} {topic}, which it does not",
-                remedy=f"it {what} {', '.join(known) or 'nothing'}",
-            )
-    return tuple(own.filter(pl.col("topic").is_in(list(topics)))["id"].to_list())
 
 
 _COLUMNS: Final = ("name", "sequence", "send_request", "take_request", "callback_run", "send_response", "take_response")
@@ -271,7 +147,8 @@ def _served(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGraph:
     """Links every publication to its receptions and to the publications made from them.
 
-    The `links` of the paths declare indirect causes, in addition to the application's annotations.
+    The `links` of the paths declare indirect causes, in addition to the application's annotations. Synchronizers of
+    message_filters that neither names are found by their callbacks; their links are not certain.
 
     Raises:
         ConfigurationError: a declared link names a topic that its node lacks.
@@ -280,19 +157,13 @@ def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGra
     transport = link_transport(model)
     triggers = link_triggers(model, runs)
     causes = link_causes(model, runs)
-    direct = link_direct_uses(model, triggers, causes)
-    annotations = model.link_annotations.select("rule", "subscriptions", "publishers").iter_rows()
-    annotated = [(rule, tuple(subscriptions), tuple(pubs)) for rule, subscriptions, pubs in annotations]
-    uses = direct
-    if declared := annotated + declared_in(paths, model):
-        both = pl.concat([direct, link_indirect(model, triggers, causes, declared)])
-        uses = both.unique(["take", "publication"], keep="first", maintain_order=True)
-    return FlowGraph(
+    flow = FlowGraph(
         model=model,
         transport=transport,
         triggers=triggers,
         causes=causes,
         calls=link_calls(model, runs),
-        uses=uses,
+        uses=link_direct_uses(model, triggers, causes),
         without_partner=count_without_partner(model, transport),
     )
+    return link_inputs(flow, runs, paths)

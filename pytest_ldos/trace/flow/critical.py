@@ -21,8 +21,7 @@ from pytest_ldos.trace.execution.goals import FEEDBACK
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.scheduling import split_spans, threads_of_hosts
 from pytest_ldos.trace.flow.arrivals import Arrivals, timer_due_ns
-from pytest_ldos.trace.flow.build import Runs, publication_begins
-from pytest_ldos.trace.flow.graph import FlowGraph, Names
+from pytest_ldos.trace.flow.graph import FlowGraph, Names, Runs, publication_begins
 from pytest_ldos.trace.flow.lineage import PathInstances
 from pytest_ldos.trace.flow.transport import first_linked, sent_ns
 

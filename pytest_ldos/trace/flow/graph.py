@@ -1,4 +1,4 @@
-"""The message-flow graph: causal links between publications, takes and callback runs, with readable names."""
+"""The message-flow graph: causal links between publications, takes and callback runs, with readable names and times."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from pytest_ldos.base.ros2 import LinkRule
 from pytest_ldos.base.text import NS_PER_MS
-from pytest_ldos.trace.execution.columns import IdArray, chunks, distinct_where, ids_of
-from pytest_ldos.trace.execution.goals import PARTIAL_SYNC, PERIODIC_ASYNC
+from pytest_ldos.trace.execution import columns as mapped
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, chunks, distinct_where, ids_of, pick, times_of
 from pytest_ldos.trace.execution.model import ExecutionModel, Schema
+from pytest_ldos.trace.execution.observed import Clock
 
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """Links between the instances of a model (columns: `LINKS`), and counts of those without a partner, by cause."""
+    """Links between the instances of a model (columns: `LINKS`), and counts of those without a partner, by cause.
+
+    `uncertain` says in words which links of synchronizers and transforms are not certain, and why.
+    """
 
     model: ExecutionModel
     transport: pl.DataFrame
@@ -27,6 +32,7 @@ class FlowGraph:
     uses: pl.DataFrame
     calls: pl.DataFrame
     without_partner: Mapping[str, int]
+    uncertain: tuple[str, ...] = ()
 
     @cached_property
     def hops(self) -> pl.DataFrame:
@@ -44,13 +50,14 @@ BETWEEN_HOSTS: Final = "between_hosts"
 WAYS: Final = (IN_PROCESS, "same_process", "same_host", BETWEEN_HOSTS)
 
 DIRECT: Final = "direct"
-RULES: Final = (DIRECT, PERIODIC_ASYNC, PARTIAL_SYNC)
+SYNCHRONIZER: Final = "synchronizer"
+RULES: Final = (DIRECT, *LinkRule, SYNCHRONIZER)
 
 LINKS: Final[Mapping[str, Schema]] = {
     "transport": {"publication": _ID, "take": _ID, "latency_ns": _TIME, "way": pl.Enum(WAYS)},
     "triggers": {"take": _ID, "callback_run": _ID, "polled": pl.Boolean},
     "causes": {"callback_run": _ID, "publication": _ID},
-    "uses": {"take": _ID, "publication": _ID, "rule": pl.Enum(RULES)},
+    "uses": {"take": _ID, "publication": _ID, "rule": pl.Enum(RULES), "candidates": _ID, "certain": pl.Boolean},
     "hops": {"from_publication": _ID, "take": _ID, "to_publication": _ID, "rule": pl.Enum(RULES)},
 }
 """Causal links.
@@ -60,7 +67,9 @@ transport: a message from its publication to one reception. `way` is ``intra_pro
 triggers: the message that a callback received; `polled` if the callback took it itself.
 causes: the callback in which a message was published, the innermost where callbacks nest.
 uses: the received messages from which a publication was made. `rule` is ``direct`` (published by the
-    callback that received the message), ``periodic_async`` or ``partial_sync``.
+    callback that received the message), that of a declared link, or ``synchronizer`` (inferred). `candidates` is the
+    number of messages of that input that may have been used, of which this is the most likely one; `certain` is true if
+    the recording leaves no other.
 hops: transport and uses combined, publication to publication.
 """
 
@@ -171,3 +180,47 @@ def _with_processes(model: ExecutionModel) -> list[str | None]:
         .otherwise(pl.format("{} (process {})", "name", "process"))
     )
     return own.select(label.alias("label"))["label"].to_list()
+
+
+class Runs:
+    """The callback runs of a model; finds the run on a thread at a given time."""
+
+    def __init__(self, model: ExecutionModel) -> None:
+        self.start_ns = times_of(model.callback_runs, "start_ns")
+        self.thread = ids_of(model.callback_runs, "thread")
+        self.end_ns = times_of(model.callback_runs, "end_ns")
+        self._parent = ids_of(model.callback_runs, "parent")
+        columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns", "intra_ns")]
+        columns += [model.takes["time_ns"], model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
+        self.clock = Clock.of(*columns)
+        self.timeline = self.clock.timeline(self.thread, self.start_ns)
+        every = len(self.start_ns)
+        self._until_ns = self.end_ns if model.stats.losses else mapped.computed(every, np.int64, self._until)
+
+    def _until(self, part: slice) -> TimesNs:
+        """End of the given runs; a run without an end lasts until the next run on its thread if no events were lost."""
+        until_ns = self.end_ns[part].copy()
+        endless = np.flatnonzero(until_ns == NEVER) + part.start
+        following = self.timeline.next(self.clock.keys(self.thread[endless], self.start_ns[endless]), after=True)
+        next_ns = np.where(following >= 0, pick(self.start_ns, following, NEVER), np.iinfo(np.int64).max)
+        until_ns[endless - part.start] = next_ns
+        return until_ns
+
+    def at(self, thread: IdArray, times_ns: TimesNs) -> IdArray:
+        """The innermost run on each thread at each time, -1 if none."""
+        run = self.timeline.last(self.clock.keys(thread, times_ns))
+        while True:
+            over = (run >= 0) & (pick(self._until_ns, run, NEVER) < times_ns)
+            if not over.any():
+                return run
+            run[over] = self._parent[run[over]]
+
+
+def publication_begins(model: ExecutionModel) -> TimesNs:
+    """Begin of each publish call, from the highest layer that reports it."""
+    sent = model.publications
+    return mapped.computed(len(sent), np.int64, lambda part: begins_of(mapped.rows_of(sent, part)))
+
+
+def begins_of(publications: pl.DataFrame) -> TimesNs:
+    return publications.select(pl.coalesce("intra_ns", "rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()

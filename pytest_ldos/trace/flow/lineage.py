@@ -16,8 +16,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import IdArray, computed, ids_of, index_by, pick, rows_where, times_at
-from pytest_ldos.trace.flow.build import begins_of
-from pytest_ldos.trace.flow.graph import DIRECT, FlowGraph, Names, number_topics, topics_of
+from pytest_ldos.trace.flow.graph import DIRECT, FlowGraph, Names, begins_of, number_topics, topics_of
 from pytest_ldos.trace.flow.transport import first_linked
 
 _MOST_ROWS: Final = 50_000_000  # limit of partial passages in one search step
@@ -29,8 +28,8 @@ class PathInstances:
 
     Attributes:
         table: `begin_ns`, `end_ns` (nanoseconds since the epoch), `latency_ns`. Paths of topics also have
-            `from_publication`, `to_publication` and `takes` (the receptions on the way, in order);
-            paths of phases have `goal_id`.
+            `from_publication`, `to_publication`, `takes` (the receptions on the way, in order) and `certain` (true if
+            all links are from which it could come); paths of phases have `goal_id`.
     """
 
     path: PathSpec
@@ -69,7 +68,8 @@ def passages_in_parts(flow: FlowGraph, path: PathSpec) -> Iterator[PathInstances
         whole = per_goal.filter(pl.col("entered") == " ".join(path.via)).drop("entered")
         yield PathInstances(path, whole.with_columns(latency_ns=pl.col("end_ns") - pl.col("begin_ns")))
         return
-    none = pl.DataFrame(schema={"from_publication": pl.Int32, "to_publication": pl.Int32, "takes": pl.List(pl.Int32)})
+    ends = dict.fromkeys(("from_publication", "to_publication"), pl.Int32)
+    none = pl.DataFrame(schema={**ends, "takes": pl.List(pl.Int32), "certain": pl.Boolean})
     yield PathInstances(path, _newest(flow, none))
     chains = _Chains(flow, path)
     step = max(mapped.CHUNK_ROWS // _PARTS, 1)
@@ -83,7 +83,8 @@ def _newest(flow: FlowGraph, found: pl.DataFrame) -> pl.DataFrame:
     begin_ns = begins_of(publications[ids_of(found, "from_publication")])
     end_ns = times_at(publications, "time_ns", ids_of(found, "to_publication"))
     times = {"begin_ns": begin_ns, "end_ns": end_ns, "latency_ns": end_ns - begin_ns}
-    newest = found.hstack(pl.DataFrame(times)).sort("to_publication", "begin_ns", maintain_order=True)
+    sure = found.with_columns(pl.col("certain").all().over("to_publication"))
+    newest = sure.hstack(pl.DataFrame(times)).sort("to_publication", "begin_ns", maintain_order=True)
     return newest.unique("to_publication", keep="last", maintain_order=True)
 
 
@@ -104,12 +105,14 @@ class _Chains:
         if len(self.ends):
             self._origin = first_linked(len(model.takes), flow.transport, "take", "publication")
             self._take = ids_of(flow.uses, "take")
+            self._certain = flow.uses["certain"].to_numpy()
             self._uses = index_by(ids_of(flow.uses, "publication"), len(self._topic))
 
     def search(self, end: IdArray) -> Iterator[pl.DataFrame]:
         """Complete chains to the given ends, one frame per number of hops."""
         current, wanted = end, np.full(len(end), len(self._via) - 2)
         takes: list[IdArray] = []
+        certain = np.ones(len(end), dtype=np.bool_)
         for _ in range(self._steps):
             if len(current) == 0:
                 return
@@ -122,11 +125,12 @@ class _Chains:
             take = self._take[use]
             known = self._origin[take] >= 0
             row, take, origin = row[known], take[known], self._origin[take[known]]
+            sure = certain[row] & self._certain[use[known]]
             wanted = wanted[row] - (self._topic[origin] == self._via[wanted[row]])
             # the first way from each message to each end; the others have the same continuations
             way = (end[row].astype(np.int64) * len(self._topic) + origin) * (len(self._via) + 1) + wanted
             one = np.sort(np.unique(way, return_index=True)[1])
-            row, wanted = row[one], wanted[one]
+            row, wanted, certain = row[one], wanted[one], sure[one]
             current, end = origin[one], end[row]
             takes = [take[one], *(taken[row] for taken in takes)]
             done = wanted < 0
@@ -136,11 +140,12 @@ class _Chains:
                     "from_publication": current[done].astype(np.int32),
                     "to_publication": end[done].astype(np.int32),
                     "takes": pl.Series(lists, dtype=pl.Array(pl.Int32, len(takes))).cast(pl.List(pl.Int32)),
+                    "certain": certain[done],
                 }
             )
             go_on = ~done & (self._topic[current] != self._via[-1])
             current, end, wanted = current[go_on], end[go_on], wanted[go_on]
-            takes = [taken[go_on] for taken in takes]
+            takes, certain = [taken[go_on] for taken in takes], certain[go_on]
 
 
 class Kind(StrEnum):
@@ -170,7 +175,7 @@ class Link:
     """Causal link from one instance to another.
 
     `rule` is ``transport``, ``trigger``, ``publish``, ``polled`` (a callback published a result of a
-    message that it took itself), ``periodic_async`` or ``partial_sync``.
+    message that it took itself), or the rule of an indirect link.
     """
 
     cause: Instance

@@ -145,7 +145,7 @@ _PATHS: Final = {
     "path": pl.String,
     "passages": pl.Int64,
     **dict.fromkeys(_PERCENTILES, pl.Float64),
-    **dict.fromkeys(("max_ns", "deadline_ns", "missed"), pl.Int64),
+    **dict.fromkeys(("max_ns", "deadline_ns", "missed", "uncertain"), pl.Int64),
     "longest": pl.String,
     "share": pl.Float64,
 }
@@ -285,19 +285,21 @@ def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
 def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
     """One row per path with passages; an empty table has the same columns.
 
-    Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one),
-    `missed`, `longest` (the segment with the largest share of the time), `share` (of that segment).
+    Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one), `missed`,
+    `uncertain` (passages with a link that is not certain), `longest` (the segment with the largest share of the time),
+    `share` (of that segment).
     """
     critical: CriticalPaths | None = None
     rows: list[dict[str, Any]] = []
     for path in paths:
-        latencies_ns, missed = mapped.Growing(np.int64), 0
+        latencies_ns, missed, uncertain = mapped.Growing(np.int64), 0, 0
         durations_ns: Counter[tuple[str, str]] = Counter()
         for part in passages_in_parts(flow, path):
             if len(part):
                 critical = critical or CriticalPaths(flow)
                 latencies_ns.add(part.table["latency_ns"].to_numpy())
                 missed += part.missed
+                uncertain += 0 if path.of_phases else int((~part.table["certain"]).sum())
                 segments = break_down(flow, part, critical=critical).group_by("kind", "subject")
                 for kind, subject, duration_ns in segments.agg(pl.col("duration_ns").sum()).iter_rows():
                     durations_ns[kind, subject] += duration_ns
@@ -311,6 +313,7 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
             "max_ns": int(latency_ns.max()),
             "deadline_ns": path.deadline_ns,
             "missed": missed,
+            "uncertain": uncertain,
             "longest": f"{kind}: {subject}",
             "share": longest_ns / max(int(latency_ns.sum()), 1),
         }

@@ -116,6 +116,7 @@ void define_ldos(nb::module_& module) {
   module.def("planning_stage", [](const char* stage, std::int64_t ago_ns) {
     lttng_ust_tracepoint(ldos, planning_stage, stage, ago_ns);
   });
+  module.def("header_stamp", [](std::int64_t stamp_ns) { lttng_ust_tracepoint(ldos, header_stamp, stamp_ns); });
 }
 
 }  // namespace

@@ -61,6 +61,11 @@ LTTNG_UST_TRACEPOINT_EVENT(ldos, planning_stage,
     lttng_ust_field_string(stage, stage)
     lttng_ust_field_integer(int64_t, ago_ns, ago_ns)))
 
+LTTNG_UST_TRACEPOINT_EVENT(ldos, header_stamp,
+  LTTNG_UST_TP_ARGS(int64_t, stamp_ns),
+  LTTNG_UST_TP_FIELDS(
+    lttng_ust_field_integer(int64_t, stamp_ns, stamp_ns)))
+
 #endif
 
 #include <lttng/tracepoint-event.h>

@@ -144,6 +144,17 @@ LTTNG_UST_TRACEPOINT_EVENT(
   )
 )
 
+LTTNG_UST_TRACEPOINT_EVENT(
+  ldos,
+  header_stamp,
+  LTTNG_UST_TP_ARGS(
+    int64_t, stamp_ns_arg
+  ),
+  LTTNG_UST_TP_FIELDS(
+    lttng_ust_field_integer(int64_t, stamp_ns, stamp_ns_arg)
+  )
+)
+
 #endif  // LDOS_PROVIDER_H_
 
 #include <lttng/tracepoint-event.h>

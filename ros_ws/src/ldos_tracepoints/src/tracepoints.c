@@ -61,3 +61,8 @@ void ldos_planning_stage(const char * stage, int64_t ago_ns)
 {
   lttng_ust_tracepoint(ldos, planning_stage, stage, ago_ns);
 }
+
+void ldos_header_stamp(int64_t stamp_ns)
+{
+  lttng_ust_tracepoint(ldos, header_stamp, stamp_ns);
+}

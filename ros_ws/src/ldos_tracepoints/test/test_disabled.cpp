@@ -35,6 +35,7 @@ constexpr bool call_all()
   ldos_tracepoints::sim_step(0, 0);
   ldos_tracepoints::cpu_speed(0);
   ldos_tracepoints::planning_stage("", 0);
+  ldos_tracepoints::header_stamp(0);
   return true;
 }
 

@@ -37,5 +37,6 @@ TEST(Emission, EveryEventCanBeEmittedWithoutASession)
   ldos_tracepoints::sim_step(most, least);
   ldos_tracepoints::cpu_speed(least);
   ldos_tracepoints::planning_stage("search", least);
+  ldos_tracepoints::header_stamp(least);
   SUCCEED();
 }

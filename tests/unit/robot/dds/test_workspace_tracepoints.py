@@ -33,6 +33,7 @@ int main()
   ldos_tracepoints::sim_step(18446744073709551614u, -2);
   ldos_tracepoints::cpu_speed(-3);
   ldos_tracepoints::planning_stage("search", -4);
+  ldos_tracepoints::header_stamp(-5);
 }
 """
 
@@ -118,6 +119,7 @@ def test_emitted_markers_are_read_back(session, emitter):
         Marker.SIM_STEP: (2**64 - 2, -2),
         Marker.CPU_SPEED: (-3,),
         Marker.PLANNING_STAGE: ("search", -4),
+        Marker.HEADER_STAMP: (-5,),
     }
 
 

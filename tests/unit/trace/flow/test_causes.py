@@ -45,7 +45,7 @@ class Node:
     def uses(self, *paths, rule=None) -> list[tuple[int, int]]:
         """(take, publication), by publication."""
         found = build_flow(self.recording.model(), paths).uses.sort("publication", "take")
-        return [(take, out) for take, out, its in found.iter_rows() if rule in (None, its)]
+        return [(take, out) for take, out, its in found["take", "publication", "rule"].rows() if rule in (None, its)]
 
 
 def declared(rule, inputs=("/a", "/b"), outputs=("/out",), node="/fusion"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_ldos.trace.execution.columns import NEVER
 from pytest_ldos.trace.flow.arrivals import timer_due_ns
-from pytest_ldos.trace.flow.build import Runs
+from pytest_ldos.trace.flow.graph import Runs
 from tests.builders.ros2 import Recording
 
 PERIOD_NS = 10_000

@@ -50,6 +50,9 @@ void ldos_cpu_speed(int64_t work_ns);
 
 void ldos_planning_stage(const char * stage, int64_t ago_ns);
 
+/// Emits `ldos:header_stamp`: the stamp in the header of the message whose callback runs.
+void ldos_header_stamp(int64_t stamp_ns);
+
 #ifdef __cplusplus
 }
 #endif

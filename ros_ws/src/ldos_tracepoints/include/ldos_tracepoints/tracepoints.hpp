@@ -102,6 +102,11 @@ LDOS_TRACEPOINTS_FUNCTION void planning_stage(
   LDOS_TRACEPOINTS_EMIT(ldos_planning_stage(stage, ago_ns));
 }
 
+LDOS_TRACEPOINTS_FUNCTION void header_stamp([[maybe_unused]] std::int64_t stamp_ns) noexcept
+{
+  LDOS_TRACEPOINTS_EMIT(ldos_header_stamp(stamp_ns));
+}
+
 }  // namespace ldos_tracepoints
 
 #undef LDOS_TRACEPOINTS_FUNCTION
