@@ -155,7 +155,7 @@ def test_no_lookup_used_a_newer_transform_than_the_linked_one(compared, name):
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_transform_that_released_a_message_is_certain(compared, name):
-    flow, found, logged = compared(name)
+    _, found, logged = compared(name)
     certain = {
         (output, each)
         for output in logged

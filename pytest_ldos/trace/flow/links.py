@@ -110,13 +110,10 @@ class _Steps:
         take = np.flatnonzero(np.isin(self.subscription, subscriptions))
         return take[np.argsort(self.usable_ns[take], kind="stable")]
 
-    def published(self, publishers: Sequence[int]) -> IdArray:
-        return np.flatnonzero(np.isin(self.publisher, publishers))
-
 
 def _last_messages(steps: _Steps, link: _Declared) -> Iterator[pl.DataFrame]:
     for sender, receiver in product(link.publishers, chain(*link.inputs)):
-        publication, take = steps.published([sender]), steps.received([receiver])
+        publication, take = np.flatnonzero(steps.publisher == sender), steps.received([receiver])
         is_polled = 2 * int(steps.polled[take].sum()) > len(take)
         until_ns = (steps.made_ns if is_polled else steps.begun_ns)[publication]
         last = np.searchsorted(steps.usable_ns[take], until_ns, side="right") - 1
@@ -141,7 +138,7 @@ def _transforms(steps: _Steps, link: _Declared) -> _Found:
     buffered = [each for each in chain(*link.inputs) if topic[each] in _TRANSFORMS]
     waiting = tuple(some for some in link.inputs if some[0] not in buffered)
     frames, remarks = list[pl.DataFrame](), list[str]()
-    publication = steps.published(link.publishers)
+    publication = np.flatnonzero(np.isin(steps.publisher, link.publishers))
     if waiting:
         frames, remarks = _sets(steps, link._replace(inputs=waiting), releases=buffered)
         publication = np.unique(np.concatenate([publication[:0], *(ids_of(each, "publication") for each in frames)]))
@@ -172,7 +169,7 @@ _DECLARE: Final = "≈: which policy of message_filters it has is not recorded; 
 
 def _sets(steps: _Steps, link: _Declared, releases: Sequence[int] = ()) -> _Found:
     """Links of publications for each of which a callback, of an input or `releases`, used one message of each input."""
-    made = steps.published(link.publishers)
+    made = np.flatnonzero(np.isin(steps.publisher, link.publishers))
     inputs = [max(some, key=lambda each: int((steps.by[made] == each).sum())) for some in link.inputs]
     is_own = np.isin(steps.by[made], [*inputs, *releases])
     frames, remarks, made = list[pl.DataFrame](), list[str](), made[is_own]
@@ -193,6 +190,8 @@ def _sets(steps: _Steps, link: _Declared, releases: Sequence[int] = ()) -> _Foun
         if broken.any():
             return [], []  # it is none
         remarks.append(_DECLARE)
+    elif broken.any():
+        remarks.append(f"{counted(int(broken.sum()), 'callback')} without these links: {_BROKEN}")
     chosen, used = _choose([steps.sent_ns[take] for take in takes], earliest, latest), of[~broken[of]]
     for row, take in enumerate(takes):
         doubt = _BROKEN if broken.any() else _LOST if is_lossy else _CONCURRENT if overlaps[row] else ""
@@ -262,7 +261,7 @@ def _synchronizers(steps: _Steps, filters: pl.DataFrame, declared: Sequence[_Dec
         own = sorted(group["subscription"].to_list())
         publishers = model.publishers.filter((pl.col("node") == node) & (pl.col("topic") != "/rosout"))
         for publisher, topic in publishers.select("id", "topic").iter_rows():
-            by = set(steps.by[steps.published([publisher])].tolist())
+            by = set(steps.by[steps.publisher == publisher].tolist())
             inputs = [each for each in own if each in by or len(by) == 1]
             if publisher not in known and by and by <= set(own) and len({topics[each] for each in inputs}) > 1:
                 several = ", ".join(("" if each in inputs else "perhaps ") + topics[each] for each in own)

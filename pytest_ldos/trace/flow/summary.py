@@ -286,8 +286,7 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
     """One row per path with passages; an empty table has the same columns.
 
     Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one), `missed`,
-    `uncertain` (passages with a link that is not certain), `longest` (the segment with the largest share of the time),
-    `share` (of that segment).
+    `uncertain` (by a link that is not certain), `longest` (segment with the largest share of the time), `share` of it.
     """
     critical: CriticalPaths | None = None
     rows: list[dict[str, Any]] = []
