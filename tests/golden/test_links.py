@@ -85,8 +85,9 @@ def linked(flow, log) -> dict[Message, dict[Message, tuple[int, bool]]]:
     origin = dict(flow.transport.select("take", "publication").iter_rows())
     found: dict[Message, dict[Message, tuple[int, bool]]] = defaultdict(dict)
     for take, publication, candidates, certain in flow.uses["take", "publication", "candidates", "certain"].rows():
-        if message.get(publication) and message.get(origin.get(take)):
-            found[message[publication]][message[origin[take]]] = candidates, certain
+        output, each = message.get(publication), message.get(origin.get(take))
+        if output and each:
+            found[output][each] = candidates, certain
     return found
 
 
