@@ -10,7 +10,7 @@ from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.record.attach import AttachedRecorder, registered_processes
 from pytest_ldos.record.lttng import LttngRecorder, lttng_available, lttng_version
-from pytest_ldos.record.perf import PerfProfiler, WithSwitches, perf_available, switches_available
+from pytest_ldos.record.perf import SAMPLED, PerfProfiler, WithSwitches, perf_available, switches_available
 from pytest_ldos.record.protocol import Profiler, Recorder
 from pytest_ldos.record.py_spy import PySpyProfiler, py_spy_available
 from pytest_ldos.scenario.words import ProfilerKind
@@ -31,13 +31,18 @@ def choose_recorder(
 
     If `is_attached`, it records the processes that run in this environment's DDS domain.
     """
+    sampled = [each for each in events if each in SAMPLED]
+    traced = [each for each in events if each not in sampled]
+    if sampled:
+        perf_available().demand()
     recorder: Recorder
     if is_attached:
-        recorder = AttachedRecorder(directory, log_directory, processes=registered_processes(), events=events)
+        recorder = AttachedRecorder(directory, log_directory, processes=registered_processes(), events=traced)
     else:
         recording_available().demand()
-        recorder = LttngRecorder(directory, log_directory, events=events)
-    return WithSwitches(recorder, log_directory) if switches and switches_available().ok else recorder
+        recorder = LttngRecorder(directory, log_directory, events=traced)
+    is_more = sampled or (switches and switches_available().ok)
+    return WithSwitches(recorder, log_directory, sampled=sampled) if is_more else recorder
 
 
 def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:

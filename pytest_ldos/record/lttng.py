@@ -13,13 +13,14 @@ import shutil
 import subprocess
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
-from pytest_ldos.base.errors import NotWritten, RecordingFailed
+import pytest_ldos.record
+from pytest_ldos.base.errors import NotWritten, RecordingFailed, Unavailable
 from pytest_ldos.base.files import writing
 from pytest_ldos.base.ros2 import RECORDED, TRACEPOINTS_OFF
 from pytest_ldos.base.text import format_bytes, one_line
@@ -139,6 +140,29 @@ def lttng_version() -> str:
 _REGISTER_TIMEOUT: Final = "LTTNG_UST_REGISTER_TIMEOUT"
 """Time for which a process waits to be registered, ms. After LTTng's default, 3 s, it would run unrecorded."""
 
+WRAPPERS: Final = {f"lttng_ust_{name}:*": f"liblttng-ust-{name}-wrapper.so.1" for name in ("libc", "pthread")}
+"""LTTng's libraries that emit events of the calls of other libraries' functions if they are preloaded."""
+
+_CALLS: Final = ("calls", 4, ("vpid", "vtid", "ip"))  # the channel of these events
+_CALLERS: Final = "libldos_callers.so"
+_PRELOADING: Final = """
+export LD_PRELOAD="$1${LD_PRELOAD:+:$LD_PRELOAD}" LD_LIBRARY_PATH="$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+shift 2; exec "$@" """
+
+
+def preloading(events: Collection[str]) -> Sequence[str]:
+    """Command prefix that preloads the wrappers that emit `events`; raises `Unavailable` if one is missing."""
+    wrappers = [library for pattern, library in WRAPPERS.items() if pattern in events]
+    if not wrappers:
+        return ()
+    folder = next((each for each in pytest_ldos.record.__path__ if (Path(each) / _CALLERS).is_file()), "/")
+    command = ("sh", "-c", _PRELOADING, "sh", ":".join((_CALLERS, *wrappers)), folder)
+    errors = run_program([*command, "true"]).stderr  # the loader ignores what it cannot preload
+    if missing := [library for library in (_CALLERS, *wrappers) if library in errors]:
+        remedy = "install LTTng-UST 2.13 (Debian: liblttng-ust1; Ubuntu: liblttng-ust1t64), or leave the metric out"
+        raise Unavailable(f"{', '.join(missing)} cannot be preloaded to record what a metric counts", remedy=remedy)
+    return command
+
 
 class Daemon(Protocol):
     """A session daemon, with what its clients and recorded processes need; see `Recorder`."""
@@ -160,7 +184,7 @@ class LttngRecorder:
     """A recording session; see `Recorder`. The trace's `directory` must not exist yet.
 
     If `lossless`, recorded processes wait for space in full buffers; that disturbs them: not for measurements. `events`
-    are patterns of events to record in addition to `RECORDED`.
+    are patterns of events to record in addition to `RECORDED`; those of calls are recorded from `follow` on.
     """
 
     def __init__(
@@ -175,10 +199,12 @@ class LttngRecorder:
         self.name = lttng_version()
         self.directory = directory
         self._lossless = lossless
-        self._events = (*RECORDED, *events)
+        self._events = (*RECORDED, *(each for each in events if each not in WRAPPERS))
+        self._calls = [each for each in events if each in WRAPPERS]
         self._settings = {TRACEPOINTS_OFF: "", **({"LTTNG_UST_ALLOW_BLOCKING": "1"} if lossless else {})}
         if _REGISTER_TIMEOUT not in os.environ:
             self._settings[_REGISTER_TIMEOUT] = "30000"  # ms
+        self._preloading = preloading(events)
         self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
         self._daemon = PrivateDaemon(log_directory) if daemon is None else daemon
         self._is_stopped = False
@@ -186,7 +212,7 @@ class LttngRecorder:
 
     @property
     def prefix(self) -> Sequence[str]:
-        return self._daemon.join_prefix
+        return (*self._daemon.join_prefix, *self._preloading)
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -197,16 +223,17 @@ class LttngRecorder:
         return {**self._daemon.open_environment, **self._settings}
 
     def start(self) -> None:
-        require_room_for_buffers(SUBBUFFER_SIZE, SUBBUFFER_COUNT)
+        require_room_for_buffers(SUBBUFFER_SIZE, SUBBUFFER_COUNT + (_CALLS[1] + 1 if self._calls else 0))
         try:
             self._daemon.start()
             self._lttng("create", self._session, f"--output={self._place.resolve()}")
             when_full = "--blocking-timeout=inf" if self._lossless else "--discard"
-            options = (f"--subbuf-size={SUBBUFFER_SIZE}", f"--num-subbuf={SUBBUFFER_COUNT}", when_full)
-            self._lttng("enable-channel", "-u", "-s", self._session, CHANNEL, *options)
+            for channel, count, contexts in ((CHANNEL, SUBBUFFER_COUNT, CONTEXTS), *([_CALLS] if self._calls else [])):
+                options = (f"--subbuf-size={SUBBUFFER_SIZE}", f"--num-subbuf={count}", when_full)
+                self._lttng("enable-channel", "-u", "-s", self._session, channel, *options)
+                words = [word for context in contexts for word in ("-t", context)]
+                self._lttng("add-context", "-u", "-s", self._session, "-c", channel, *words)
             self._lttng("enable-event", "-u", "-s", self._session, "-c", CHANNEL, ",".join(self._events))
-            contexts = [word for context in CONTEXTS for word in ("-t", context)]
-            self._lttng("add-context", "-u", "-s", self._session, "-c", CHANNEL, *contexts)
             self._prepare()
             self._lttng("start", self._session)
         except RecordingFailed:
@@ -222,7 +249,14 @@ class LttngRecorder:
         """Called before the session is started."""
         return
 
+    def follow(self, pids: Collection[int]) -> None:
+        which = " || ".join(f"$ctx.vpid == {pid}" for pid in sorted(pids))
+        for pattern in self._calls if pids else ():
+            self._lttng("enable-event", "-u", "-s", self._session, "-c", _CALLS[0], pattern, "--filter", which)
+
     def pause(self) -> RecordingReport:
+        if self._calls:  # libraries that were loaded since the start name the callers in them
+            self._lttng("regenerate", "statedump", "-s", self._session)
         self._lttng("stop", self._session)
         self._is_on_disk = True
         report = parse_losses(self._lttng("--mi", "xml", "list", self._session))

@@ -16,7 +16,7 @@ import select
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -30,7 +30,7 @@ from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.processes import Child
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.record.profiles import MOST_FRAMES, FoldedStacks, Stack, frame_name
-from pytest_ldos.record.protocol import AttachedTool, Recorder, RecordingReport, Sampled, first_reason, probe
+from pytest_ldos.record.protocol import AttachedTool, Recorder, RecordingReport, Sampled, first_reason, probe, run_tool
 
 _READY_S: Final = 15.0
 _END_S: Final = 30.0
@@ -244,15 +244,26 @@ def switches_available() -> Availability:
     return switches_permitted() if programs.ok else programs
 
 
+_BLOCKED: Final = "prev_state > 0 && prev_state < 256"  # a preempted thread has the state 256
+SAMPLED: Final = {
+    "perf_faults:*": ("-e", "page-faults", "-c", "1"),
+    "perf_blocked:*": ("-e", "sched:sched_switch", "-c", "1", "--filter", _BLOCKED),
+}
+"""Arguments of ``perf record`` for events of followed processes, which have the user's function."""
+
+
 class WithSwitches:
-    """Adds context switches by perf to another recorder; see `Recorder`.
+    """Adds context switches by perf, and `sampled` events of followed processes, to another recorder; see `Recorder`.
 
     If perf fails, the other recording continues; perf's log has the reason, and time without switches is unknown.
     """
 
-    def __init__(self, recorder: Recorder, log_directory: Path) -> None:
+    def __init__(self, recorder: Recorder, log_directory: Path, *, sampled: Sequence[str] = ()) -> None:
         self._recorder = recorder
         self._perf = PerfProcess(log_directory, "perf-switches")
+        self._sampler = PerfProcess(log_directory, "perf-samples")
+        self._sampled = [word for each in sampled for word in SAMPLED[each]]
+        self._pids = ""
         self._is_running = False
         self._files = 0
         self.name = f"{recorder.name}, {program_version('perf', 'perf')}"
@@ -273,7 +284,33 @@ class WithSwitches:
     def start(self) -> None:
         self._begin(self._recorder.start)
 
+    def follow(self, pids: Collection[int]) -> None:
+        self._recorder.follow(pids)
+        self._pids = ",".join(map(str, pids))
+        self._begin_samples()
+
+    def _begin_samples(self) -> None:
+        if self._sampled and self._pids:
+            options = ("--call-graph", "fp", "--user-callchains", "-k", "mono", "-p", self._pids)
+            data = self.directory / SWITCHES_FOLDER / f"{self._files:03d}.samples"
+            with self._sampler.starting([*self._sampled, *options], data):
+                pass
+
+    def _end_samples(self) -> None:
+        """Writes the samples as text while their programs are there to name the functions."""
+        self._sampler.complete()
+        data = self.directory / SWITCHES_FOLDER / f"{self._files:03d}.samples"
+        options = ("--ns", "--no-inline", "--show-lost-events")
+        done = run_tool(["perf", "script", *options, "-F", FIELDS, "-i", str(data)], limit_s=_READ_S)
+        if done is None or done.returncode:
+            raise ProfilingFailed("perf script cannot read what perf record wrote", remedy=f"see {data}")
+        with writing(data):
+            data.with_suffix(".txt").write_text(f"{self._pids}\n\n{done.stdout}", "utf-8")
+            data.unlink()
+
     def pause(self) -> RecordingReport:
+        if self._sampled and self._pids:
+            self._end_samples()
         if self._is_running:
             self._is_running = False
             with contextlib.suppress(ProfilingFailed):  # its file is read up to the last whole record
@@ -282,12 +319,14 @@ class WithSwitches:
 
     def resume(self) -> None:
         self._begin(self._recorder.resume)
+        self._begin_samples()
 
     def rotate(self) -> Path:
         return self._recorder.rotate()
 
     def stop(self) -> None:
         self._perf.cancel()
+        self._sampler.cancel()
         self._recorder.stop()
 
     def _begin(self, other: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +52,9 @@ class Recorder(Protocol):
 
     def start(self) -> None:
         """Starts recording; running processes are recorded from now on."""
+
+    def follow(self, pids: Collection[int]) -> None:
+        """Records calls, page faults and waits of these processes from now on, as far as its events include them."""
 
     def pause(self) -> RecordingReport:
         """Pauses recording and flushes buffers: the trace can be read until `resume`."""

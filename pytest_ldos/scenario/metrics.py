@@ -31,6 +31,7 @@ class MetricKind(StrEnum):
     component, and the spread of the periods between them, as ros2_control's controller manager says. ``NUMBER``: a
     number that the stimulus reports of each trial. ``SPAN``, ``INTERVAL``, ``VALUE``, ``COUNT``, of the project's own
     tracepoints: time from one event to another, time between two of the same, a field, and number of events.
+    ``ALLOCATIONS``, ``FREES``, ``LOCKS``, ``BLOCKED``, also ``FAULTS``, of a control cycle or a callback's run: none.
     """
 
     PATH = "path"
@@ -47,6 +48,10 @@ class MetricKind(StrEnum):
     INTERVAL = "interval"
     VALUE = "value"
     COUNT = "count"
+    ALLOCATIONS = "allocations"
+    FREES = "frees"
+    LOCKS = "locks"
+    BLOCKED = "blocked"
 
     @property
     def example(self) -> str:
@@ -56,8 +61,8 @@ class MetricKind(StrEnum):
             return _OF_EVENTS[self][0]
         if self.is_of_topic:
             return "/topic"
-        if self.is_of_process:
-            return "PROCESS"
+        if self.is_of_process or self in EVIDENCE:
+            return "PROCESS" if self.is_of_process else CONTROL_LOOP
         return "CONTROLLER" if self.is_of_loop else "NAME"
 
     @property
@@ -101,6 +106,26 @@ _OF_EVENTS: Final = {  # an example, and a pattern with two groups for each even
 }
 
 
+CONTROL_LOOP: Final = "control loop"
+LIBRARIES: Final = "lttng_ust_statedump:bin_info"  # event with the place of a library in a process
+_ALLOCATE: Final = ("malloc", "calloc", "realloc", "memalign", "posix_memalign")
+EVIDENCE: Final = {  # events of each kind of metric of a place
+    MetricKind.ALLOCATIONS: tuple(f"lttng_ust_libc:{name}" for name in _ALLOCATE),
+    MetricKind.FREES: ("lttng_ust_libc:free",),
+    MetricKind.LOCKS: ("lttng_ust_pthread:pthread_mutex_lock_req",),
+    MetricKind.FAULTS: ("perf_faults:page-faults",),
+    MetricKind.BLOCKED: ("perf_blocked:sched_switch",),
+}
+_PLACE: Final = re.compile(rf"({CONTROL_LOOP}|/\S+: .*?[^:])(:any)?")
+
+
+def place_of(text: str) -> tuple[str, bool]:
+    """The place of a metric, empty if it has none, and True unless ``:any`` follows: the metric is expected to be 0."""
+    kind, _, subject = text.partition(":")
+    found = _PLACE.fullmatch(subject) if kind in EVIDENCE else None
+    return (found[1], not found[2]) if found else ("", False)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MetricSpec:
     """A metric of a path, a topic, a process, a control loop or own tracepoints, or a number of the stimulus.
@@ -108,7 +133,7 @@ class MetricSpec:
     Attributes:
         subject: name of a path; topic; name or pattern of processes (``move_group``, ``planner_*``, ``*``) or a node in
             one (``node:/planner``), which may be followed by ``/`` and the name of threads; name of a controller or a
-            hardware component; name of a number; events with their fields.
+            hardware component; name of a number; own events; ``control loop`` or a callback, also with ``:any``.
         statistic: of passages, spans, intervals or values; ``None`` for other kinds.
         path: the path named by `subject`; ``None`` for other kinds.
         better: better direction of a number, a value or a count.
@@ -147,8 +172,13 @@ class MetricSpec:
     @property
     def name(self) -> str:
         """Identifier in records: ``cpu_move_group``, ``path_state_feedback_p99``."""
-        words = self.subject.replace("*", " all ").replace("?", " any ")
+        words = (self.place or self.subject).replace("*", " all ").replace("?", " any ")
         return re.sub(r"[^A-Za-z0-9]+", "_", f"{self.kind} {words} {self.statistic or ''}").strip("_")
+
+    @property
+    def place(self) -> str:
+        """`CONTROL_LOOP`, or the name of a callback; empty for other kinds."""
+        return place_of(f"{self.kind}:{self.subject}")[0]
 
     @property
     def process(self) -> str:
@@ -166,7 +196,7 @@ class MetricSpec:
 
     @property
     def _process_and_thread(self) -> tuple[str, str]:
-        if not self.kind.is_of_process:
+        if not self.kind.is_of_process or self.place:
             return "", ""
         if self.subject.startswith(OF_NODE):
             return self.subject, ""
@@ -226,7 +256,14 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
                 return _of_number(subject)
             case MetricKind.SPAN | MetricKind.INTERVAL | MetricKind.VALUE | MetricKind.COUNT:
                 return _of_events(MetricKind(kind), subject)
-        return MetricSpec(kind=MetricKind(kind), subject=subject)
+        is_in_place = bool(place_of(text)[0])
+        require(
+            is_in_place or kind == MetricKind.FAULTS or kind not in EVIDENCE,
+            f"metric '{text}' names neither the control loop nor a callback",
+            remedy=f"write '{kind}:{CONTROL_LOOP}' or '{kind}:/node: /topic'",
+        )
+        names = [*EVIDENCE[MetricKind(kind)], LIBRARIES] if is_in_place else []
+        return MetricSpec(kind=MetricKind(kind), subject=subject, events=tuple(map(OwnEvent, names)))
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error.message}", remedy=error.remedy) from None
 

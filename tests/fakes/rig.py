@@ -9,7 +9,7 @@ import hashlib
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -143,6 +143,8 @@ class FakeRecorder:
         records = sorted(self.records, key=lambda record: record.time)
         builder.write(self.directory, {"ch_0": [Packet(records, discarded=self.discarded, cpu=self.cpu)]})
         return RecordingReport(self.discarded, 0)
+
+    def follow(self, pids: Collection[int]) -> None: ...
 
     def resume(self) -> None: ...
 

@@ -18,8 +18,11 @@ from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.summary import kept_in_trials, summarize_deadline
 from pytest_ldos.judge.unchanged import KnownRuns
 from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
+from pytest_ldos.measure.metrics.declared import parts_of
+from pytest_ldos.measure.metrics.evidence import IN_RUNS, RUNS, RUNS_WITH
 from pytest_ldos.measure.metrics.model import OWN_SHARES, Metric
 from pytest_ldos.measure.trial.record import Look, TrialSet, metrics_of, to_series, without_other_processes
+from pytest_ldos.scenario.metrics import place_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +201,7 @@ EXPECTATION_SHARE: Final = 0.2
 """Share of the success rates' probability of error spent here; the rest is for the comparison with the baseline."""
 
 
-def missed_expectations(head: TrialSet, policy: Policy) -> list[why.MissedSuccessRate | why.MissedDeadline]:
+def missed_expectations(head: TrialSet, policy: Policy) -> list[why.Reason]:
     """Expectations that were significantly missed, the success rate first."""
     whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
     each_alpha = whole / (1 + len(head.spec.deadlines))
@@ -208,7 +211,18 @@ def missed_expectations(head: TrialSet, policy: Policy) -> list[why.MissedSucces
     # All looks together spend at most the whole share.
     alpha = spend(each_alpha, now / most) - spend(each_alpha, before / most)
     is_missed = shortfall_p(successes=head.successes, trials=now, expected_rate=rate) < alpha
-    return [*([why.MissedSuccessRate(head.successes, now, rate)] if is_missed else []), *_missed_deadlines(head, alpha)]
+    missed = [why.MissedSuccessRate(head.successes, now, rate)] if is_missed else []
+    return [*missed, *_missed_deadlines(head, alpha), *_found_any(head)]
+
+
+def _found_any(head: TrialSet) -> Iterator[why.FoundAny]:
+    for metric in (each for each in head.metrics if place_of(each.asked_as)[1]):
+        measured = (each.measurements.get(metric.name) for each in head.trials)
+        found = [each for each in measured if each is not None and each.number is not None]
+        number, runs, having = (sum(int(each.details[name]) for each in found) for name in (IN_RUNS, RUNS, RUNS_WITH))
+        if number:
+            by = tuple(dict.fromkeys(name for each in found for name in parts_of(metric, each)))
+            yield why.FoundAny(metric.name, number, runs, having, by)
 
 
 def falls_short(head: TrialSet) -> list[why.ShortOfSuccessRate]:

@@ -36,6 +36,7 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial import record
 from pytest_ldos.measure.trial.record import Look, TrialSet
+from pytest_ldos.scenario.metrics import place_of
 
 
 def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> why.Incomparable | None:
@@ -314,6 +315,8 @@ def measurement_faults(head: TrialSet, policy: Policy) -> list[Reason]:
     allowed = policy.largest_invalid_share * len(head.trials)
     for metric in head.metrics:
         invalid = record.invalid_trials(head, metric)
+        if place_of(metric.asked_as)[1]:  # not recorded is not 0
+            invalid |= record.missing_reasons(head, metric)
         if len(invalid) > allowed:
             faults.append(why.Untrusted(metric.name, len(invalid), len(head.trials), next(iter(invalid.values()))))
     return faults

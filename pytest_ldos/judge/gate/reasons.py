@@ -80,6 +80,17 @@ class MissedDeadline:
 
 
 @dataclass(frozen=True)
+class FoundAny:
+    """A metric of a place that is expected to be 0 is not; the counts are of all trials."""
+
+    metric: str
+    found: int
+    runs: int
+    runs_with_any: int
+    by: tuple[str, ...]  # functions, the most frequent first
+
+
+@dataclass(frozen=True)
 class TrialsFailed:
     """Trials that failed in the same way."""
 
@@ -322,7 +333,7 @@ class OfBase:
     reason: Reason
 
 
-_Regressed = MissedSuccessRate | MissedDeadline | TrialsFailed | FailuresRose | ShapeRegressed | NotTheCode
+_Regressed = MissedSuccessRate | MissedDeadline | FoundAny | TrialsFailed | FailuresRose | ShapeRegressed | NotTheCode
 _Invalid = (
     NoTrials
     | Distorted

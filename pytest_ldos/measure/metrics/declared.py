@@ -23,6 +23,7 @@ from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.base.series import Better, Missing, Moments
 from pytest_ldos.base.text import NS_PER_S, UNITS, ns_to_ms
 from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
+from pytest_ldos.measure.metrics.evidence import measure_place
 from pytest_ldos.measure.metrics.model import (
     CONTROLLER_MANAGER,
     CPU_WORK,
@@ -219,6 +220,10 @@ _SORTS: Final = {
     MetricKind.INTERVAL: _Sort("interval of {}", "ms", "the times from one event to the next in the trial"),
     MetricKind.VALUE: _Sort("{}", "", "the values of the field in the trial's events"),
     MetricKind.COUNT: _Sort("number of {}", "", "events in the trial", tolerable=2.0),
+    MetricKind.ALLOCATIONS: _Sort("allocations in {}", "", "mean number of allocations in a run", tolerable=2.0),
+    MetricKind.FREES: _Sort("frees in {}", "", "mean number of frees in a run", tolerable=2.0),
+    MetricKind.LOCKS: _Sort("locks in {}", "", "mean number of mutexes locked in a run", tolerable=2.0),
+    MetricKind.BLOCKED: _Sort("waits in {}", "", "mean number of waits in a run", tolerable=2.0),
 }
 
 _OF_STATISTICS: Final = {  # meaning, and largest tolerable MDE
@@ -236,7 +241,7 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
     if spec.process == EVERY_PROCESS:
         subject = f"all processes{f', threads {spec.thread}' if spec.thread else ''}"
     if spec.events:
-        subject = " to ".join(event.name for event in spec.events)
+        subject = spec.place or " to ".join(event.name for event in spec.events)
     if spec.kind in (MetricKind.NUMBER, MetricKind.VALUE):  # its name can end in a unit: distance_m
         name = spec.subject.rpartition(":")[2]
         stem, _, ending = name.rpartition("_")
@@ -269,7 +274,7 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
 
 
 def in_traces(specs: Iterable[MetricSpec]) -> tuple[MetricSpec, ...]:
-    return tuple(spec for spec in specs if spec.kind.is_in_traces)
+    return tuple(spec for spec in specs if spec.kind.is_in_traces or spec.place)
 
 
 def declared_in(metrics: Iterable[MeasuredMetric]) -> tuple[MetricSpec, ...]:
@@ -288,7 +293,7 @@ def _measure(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
             return number_of(spec.subject)
         case MetricKind.UPDATE | MetricKind.JITTER:
             return loop_of(spec)
-    return partial(measure_events, spec) if spec.events else use_of(spec)
+    return partial(measure_place if spec.place else measure_events, spec) if spec.events else use_of(spec)
 
 
 _BYTES_PER_MB: Final = 1e6

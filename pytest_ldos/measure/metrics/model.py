@@ -93,13 +93,18 @@ MEMORY_AT_ENDS: Final = Source("memory before and after", "a peak within the tri
 OWN_TRACEPOINTS: Final = Source("own tracepoints")
 """Events of the project's own tracepoints."""
 
+CALLS: Final = Source("recorded calls")
+"""Calls of functions by LTTng's wrappers, page faults and waits by perf, in control cycles or runs of a callback."""
+
 CONTROLLER_MANAGER: Final = Source("controller manager")
 """Statistics of each loop from ros2_control's controller manager."""
 
 MANAGERS_RATES: Final = Source("controller manager's rates", "a single long gap counts for less than it lasts")
 """Spread of the periods, derived from its spread of the rates."""
 
-DECLARED: Final = frozenset({PUBLICATIONS, PASSAGES, KERNEL_COUNTERS, PEAK_MEMORY, CONTROLLER_MANAGER, OWN_TRACEPOINTS})
+DECLARED: Final = frozenset(
+    {PUBLICATIONS, PASSAGES, KERNEL_COUNTERS, PEAK_MEMORY, CONTROLLER_MANAGER, OWN_TRACEPOINTS, CALLS}
+)
 """Sources in the definitions of metrics of paths, topics, processes, loops and own tracepoints."""
 
 PART: Final = "of_"  # prefix of the name of a detail with a process's or state's part; the suffix is the unit

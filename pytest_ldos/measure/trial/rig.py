@@ -27,6 +27,7 @@ from pytest_ldos.measure.metrics.declared import (
     refuse_unknown_loops,
     since,
 )
+from pytest_ldos.measure.metrics.evidence import pids_of
 from pytest_ldos.measure.metrics.extract import PathSegments, extract_trial, find_trial, kept_deadlines, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1, T1_MEAN, PlanningSplits
 from pytest_ldos.measure.metrics.model import NOTHING_OUTSIDE, Interfaces, Measurement, OutsideTrace, TraceFlow
@@ -320,9 +321,10 @@ class OutsideMeter:
     def __init__(self, rig: Rig, catalogue: Catalogue) -> None:
         self._rig = rig
         asked = declared_in(catalogue.values())
-        self._of_processes = [spec for spec in asked if spec.kind.is_of_process]
+        self._of_processes = [spec for spec in asked if spec.process]
         self._of_loops = [spec for spec in asked if spec.kind.is_of_loop]
-        self._of_events = [spec for spec in asked if spec.events]
+        self._of_places = [spec for spec in asked if spec.place]
+        self._of_events = [spec for spec in asked if spec.events and not spec.place]
         self.found: dict[str, OutsideTrace] = {}
 
     def begin(self, *, is_under_test: bool) -> None:
@@ -332,6 +334,9 @@ class OutsideMeter:
         and lists those that it has. Raises `Unavailable` or `BringUpFailed` if the controller manager does not answer.
         """
         loops = self._loops() or {}
+        if self._of_places:  # what they do is recorded from now on, when the stack is warm
+            model = build_execution(self._read_so_far(NEEDED_EVENTS), pids=self._rig.stack.pids())
+            self._rig.recorder.follow(pids_of(self._of_places, model, is_required=is_under_test))
         if not is_under_test:
             return
         refuse_unknown_loops(self._of_loops, loops)

@@ -169,6 +169,10 @@ WORDINGS: Final[Mapping[type, Wording]] = {
         "see which segment takes the time: `ldos analyze` on the trace; if never passed, check the path's topics",
         _deadline_facts,
     ),
+    why.FoundAny: Wording(
+        "{metric}: {found} in {runs_with_any} of {runs} runs, where none is expected; by {by:few}",
+        "[remove the calls](../how-to/prove-real-time.md), or let the metric end in `:any` to compare it only",
+    ),
     why.TrialsFailed: Wording(
         "trial {numbers:few} {outcome}{coded}{of_goal}: {message}",
         "read the message, then `logs/` in the run's folder",

@@ -294,6 +294,7 @@ class OwnEvents:
         states: result of `build_thread_states`, to show what threads did in spans.
 
     Attributes:
+        trace: the trace with these events alone.
         declared: names of all events that the trace's metadata declares.
     """
 
@@ -306,14 +307,14 @@ class OwnEvents:
         offsets_ns: Mapping[str, int] | None = None,
         states: pl.DataFrame | None = None,
     ) -> None:
-        self._trace = replace(trace, events={name: trace.events[name] for name in {*names} & trace.events.keys()})
+        self.trace = replace(trace, events={name: trace.events[name] for name in {*names} & trace.events.keys()})
         self._census, self._pids, self._states = ThreadCensus(trace.traces), pids, states
-        count_threads(self._census, self._trace, self._trace.events, None)
+        count_threads(self._census, self.trace, self.trace.events, None)
         self._threads = ThreadIndex(self._census)
         self._offsets_ns = np.array([(offsets_ns or {}).get(info.host, 0) for info in trace.traces], dtype=np.int64)
         self._spans: dict[tuple[OwnEvent, ...], Spans] = {}
         named = (name for info in trace.traces for names in info.channels.values() for name in names)
-        self.declared = frozenset({*named, *self._trace.events} - {TEXT_EVENT})
+        self.declared = frozenset({*named, *self.trace.events} - {TEXT_EVENT})
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -328,10 +329,10 @@ class OwnEvents:
             own = {each for each in self.names if not each.startswith(usual)} or {"only those of ROS 2"}
             near = nearest(name, self.names)
             return f"the trace has no event {name}: {suggest(name, {near} if near else own)}"
-        table, texts = self._trace.events.get(name), self._texts.filter(pl.col("name") == name)
+        table, texts = self.trace.events.get(name), self._texts.filter(pl.col("name") == name)
         known = set() if table is None else _scalars(table.columns)
         if len(texts):
-            known |= self._trace.events[TEXT_EVENT].columns.keys() & {*_CONTEXTS}
+            known |= self.trace.events[TEXT_EVENT].columns.keys() & {*_CONTEXTS}
             known |= {each[:-1] for each in texts["text"].str.extract_all(r"[^\s=]+=").explode().drop_nulls()}
         missing = next((each for each in fields if each not in known), "") if known else ""
         if missing in _CONTEXTS:
@@ -355,11 +356,17 @@ class OwnEvents:
         parts = split_spans(self._states, located.with_columns(pairs["begin_ns", "end_ns"])).to_dict()
         return {name.removesuffix("_ns"): float(np.median(part.to_numpy())) for name, part in parts.items()}
 
+    def placed(self, name: str, *fields: str) -> pl.DataFrame:
+        """Columns: `time_ns`, the fields, and `host`, `tid` and `pid` of each event's thread; in time order."""
+        named = {str(at): each for at, each in enumerate(("vtid", *fields))}
+        found = self.table(OwnEvent(name, tuple(named.values()))).rename(named)
+        return found.hstack(self._threads.located(found["vtid"].cast(pl.Int64).to_numpy())).drop("vtid")
+
     def table(self, event: OwnEvent) -> pl.DataFrame:
         """Columns: `time_ns`, and each field by its number, null in an event without it; in time order."""
         name, fields = event
         parts = [pl.DataFrame(schema={"time_ns": pl.Int64, **{str(at): pl.Null for at in range(len(fields))}})]
-        if (table := self._trace.events.get(name)) is not None:
+        if (table := self.trace.events.get(name)) is not None:
             parts.append(self._frame(table, fields))
         if len(texts := self._texts.filter(pl.col("name") == name)):
             value = (pl.col("text").str.extract(rf"\s{re.escape(each)}=(\S*)") for each in fields)
@@ -377,12 +384,12 @@ class OwnEvents:
         frame = numbered.frame().with_columns(
             pl.col(pl.Categorical).cast(pl.String), time_ns=table.timestamp_ns + self._offsets_ns[table.trace]
         )
-        return frame.select("time_ns", *chosen)[rows_of(table, self._census, self._pids, self._trace.directory)]
+        return frame.select("time_ns", *chosen)[rows_of(table, self._census, self._pids, self.trace.directory)]
 
     @cached_property
     def _texts(self) -> pl.DataFrame:
         """Columns: `time_ns`, `vpid`, `vtid`, `text`, and `name` of the event that it writes, null for other texts."""
-        table = self._trace.events.get(TEXT_EVENT)
+        table = self.trace.events.get(TEXT_EVENT)
         if table is None or not len(table):
             return pl.DataFrame(schema=_TEXTS)
         found = self._frame(table, (*_CONTEXTS, "msg")).rename({"0": "vpid", "1": "vtid", "2": "text"})

@@ -243,10 +243,11 @@ def spans_of_runs(model: ExecutionModel) -> pl.DataFrame:
 
 
 def threads_of_hosts(model: ExecutionModel) -> pl.DataFrame:
-    """Columns `thread` of the model, `tid`, and name of its `host`."""
-    processes = model.processes.select("host", process="id").join(model.hosts.select("name", host="id"), on="host")
+    """Columns `thread` of the model, `tid`, name of its `host`, and `pid`."""
+    hosts = model.hosts.select("name", host="id")
+    processes = model.processes.select("host", "pid", process="id").join(hosts, on="host")
     owned = model.threads.select("process", "tid", thread="id").join(processes, on="process")
-    return owned.select("thread", "tid", host="name")
+    return owned.select("thread", "tid", "pid", host="name")
 
 
 def cpu_rivals(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:

@@ -112,9 +112,9 @@ class ThreadIndex:
         return self._process_of_thread[thread] if len(thread) else thread
 
     def located(self, thread: IdArray) -> pl.DataFrame:
-        """Columns: name of the `host`, and `tid`, of each thread."""
-        known = [(self._census.host_names[host], tid) for host, _, tid in self._threads]
-        return pl.DataFrame([known[each] for each in thread], {"host": pl.String, "tid": pl.Int64}, orient="row")
+        """Columns: name of the `host`, `tid` and `pid` of each thread."""
+        known = [(self._census.host_names[host], tid, _pid_of(pid)) for host, pid, tid in self._threads]
+        return pl.DataFrame(known, {"host": pl.String, "tid": pl.Int64, "pid": pl.Int64}, orient="row")[thread]
 
     def writers(self) -> dict[str, frozenset[int]]:
         """Processes that wrote each event; empty for an event that is only declared."""

@@ -40,6 +40,11 @@ EVERY_KIND = (
     "value:my_pkg:solve:score:p50:higher",
     "count:my_pkg:retry",
     "count:my_pkg:hit:higher",
+    "allocations:control loop",
+    "frees:/node: /topic:any",
+    "locks:control loop:any",
+    "blocked:/node: timer of 10 ms",
+    "faults:control loop",
 )
 
 MINE = PathSpec(name="mine", via=("/in", "/out"))
@@ -79,6 +84,11 @@ def test_every_kind_is_read_and_written_unchanged():
         "value_my_pkg_solve_score_p50",
         "count_my_pkg_retry",
         "count_my_pkg_hit",
+        "allocations_control_loop",
+        "frees_node_topic",
+        "locks_control_loop",
+        "blocked_node_timer_of_10_ms",
+        "faults_control_loop",
     ]
 
 
@@ -137,7 +147,10 @@ def test_default_statistic_of_a_path_is_p99_even_with_a_colon_in_its_name():
     ("texts", "message"),
     [
         (["cpo:move_group"], "'cpo:move_group' does not begin with a kind of metric.*\n.*did you mean 'cpu'"),
-        (["T1"], "'T1' does not begin with a kind of metric.*\n.*known are: count, cpu, .*KIND:SUBJECT"),
+        (
+            ["T1"],
+            "'T1' does not begin with a kind of metric.*\n.*known are: allocations, blocked, count, cpu, .*KIND:SUBJECT",
+        ),
         (["cpu:"], "'cpu:' names nothing to measure.*\n.*'cpu:PROCESS'"),
         (["rate:scan"], "'rate:scan' names no topic.*\n.*'rate:/scan'"),
         (["path:state feedbck:p99"], "does not name a path.*\n.*did you mean 'state feedback'"),
