@@ -13,6 +13,7 @@ from pytest_ldos.judge.gate.verdict import Tone, Verdict
 
 MEANINGS: Final[Mapping[int, str]] = {
     exit_codes.USAGE: "`ldos`: a call that is not understood, or a wrong setting",
+    exit_codes.ALARM: "`ldos watch`: a deadline was missed, or a topic fell silent",
     exit_codes.REGRESSED: "regressed: a metric or the success rate is worse than before, or an expectation is not met",
     exit_codes.INVALID: "the measurement was invalid or impossible, or results could not be written",
     exit_codes.INCONCLUSIVE: "no verdict was possible, or none of the selected tests was judged, in a strict run; "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 USAGE: Final = 2
+ALARM: Final = 9
 REGRESSED: Final = 10
 INVALID: Final = 11
 INCONCLUSIVE: Final = 12

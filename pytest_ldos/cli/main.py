@@ -26,10 +26,13 @@ _WORDS: Final = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
 _NAMED: Final = {
     "clock_offset": "HOST=NANOSECONDS",
     "confidence": "SHARE",
+    "deadline": "NAME=MS",
     "directory": "DIR",
     "effect": "SHARE",
     "host_class": "CLASS",
     "interface": "WHAT=NAME",
+    "interval": "TIME",
+    "keep": "TIME",
     "log": "DIR",
     "metric": "METRIC",
     "output": "FILE",
@@ -200,6 +203,7 @@ _PANELS: Final = {
     },
     "Look at traces": {
         "record": "record:record",
+        "watch": "watch:watch",
         "analyze": "analyze:analyze",
         "export": "traces:export",
         "profile": "traces:profile_app",

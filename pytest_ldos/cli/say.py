@@ -9,7 +9,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -160,6 +160,21 @@ def emit_fitted(render: Callable[..., Rendered], *values: Any, output: Path | No
     width = os.get_terminal_size().columns if is_terminal else int(os.environ.get("COLUMNS", "100"))
     color = is_terminal and "NO_COLOR" not in os.environ and output is None
     emit_text(render(*values, width=width, color=color, **options), output)
+
+
+def redraw(render: Callable[..., Rendered], drawn: int, lines: Sequence[str]) -> int:
+    """Prints lines, then what `render` makes, which replaces `drawn` lines on a terminal; returns its number of lines.
+
+    Without a terminal, `render` is asked for one line, and nothing is replaced.
+    """
+    is_terminal = sys.stdout.isatty()
+    width, height = os.get_terminal_size() if is_terminal else (0, 0)
+    most = max(2, height // 4 - 4) if is_terminal else 0
+    text = render(most=most, width=width, color=is_terminal and "NO_COLOR" not in os.environ)
+    shown = text.splitlines(keepends=True)[: height - 1 if is_terminal else None]
+    above = f"\x1b[{drawn}F\x1b[J" if drawn else ""
+    emit(Rendered("".join((above, *(f"{one_line(each)}\n" for each in lines), *shown))))
+    return len(shown) if is_terminal else 0
 
 
 def emit_document(document: Document, kind: Format, output: Path | None) -> None:

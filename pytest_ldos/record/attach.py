@@ -23,7 +23,7 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.base.errors import MendFailed, RecordingFailed, Unavailable
+from pytest_ldos.base.errors import MendFailed, RecordingFailed, Unavailable, refuse_unknown, require
 from pytest_ldos.base.files import writing
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.temporary import RunCommand, state_folder, undone_at_end
@@ -59,8 +59,9 @@ def keep_names() -> bool:
         RecordingFailed: the daemon refused.
     """
     find_programs(("lttng", "lttng-sessiond"), package="lttng-tools").demand()
-    if KEPT in kept_sessions():
-        return False
+    with suppress(Unavailable):
+        if KEPT in list_sessions():
+            return False
     place = state_folder(os.environ) / f"{KEPT}-{time.time_ns()}"
     run_lttng("create", KEPT, f"--output={place}", own_daemon=True)
     try:
@@ -74,17 +75,66 @@ def keep_names() -> bool:
     return True
 
 
-def kept_sessions() -> Mapping[str, Path]:
-    """Folders of the daemon's active sessions that keep names, ours first, by name; none without a daemon."""
+def list_sessions() -> dict[str, dict[str, str]]:
+    """Attributes of the daemon's sessions, by name; raises `Unavailable` without a session daemon."""
     try:
         root = ET.fromstring(run_lttng("--mi", "xml", "list"))  # noqa: S314 - written by LTTng
-    except RecordingFailed:
-        return {}
+    except RecordingFailed as error:
+        raise Unavailable(f"no LTTng session daemon answers: {error.message}", remedy=error.remedy) from None
     sessions = root.iterfind(".//mi:session", MI_NAMESPACE)
-    values = [{child.tag.rpartition("}")[2]: child.text or "" for child in each} for each in sessions]
-    active = [each for each in values if each.get("enabled") == "true"]
-    kept = [each for each in active if each["name"] == KEPT or each.get("snapshot_mode") == "1"]
-    return {each["name"]: Path(each.get("path", "")) for each in sorted(kept, key=lambda each: each["name"] != KEPT)}
+    every = ({child.tag.rpartition("}")[2]: child.text or "" for child in each} for each in sessions)
+    return {each["name"]: each for each in every}
+
+
+def copy_names(target: Path) -> bool:
+    """Copies what a session has kept, ours first, as several would hold the same events; False if there is none.
+
+    Raises `RecordingFailed`, and for files as `writing`.
+    """
+    with suppress(Unavailable):
+        active = {name: each for name, each in list_sessions().items() if each["enabled"] == "true"}
+        if KEPT in active:
+            run_lttng("rotate", KEPT)
+            with writing(target):
+                shutil.copytree(Path(active[KEPT]["path"]) / "archives", target)
+            return True
+        for name in (name for name, each in active.items() if each["snapshot_mode"] == "1"):
+            run_lttng("snapshot", "record", "-s", name, f"file://{target.resolve()}")
+            return True
+    return False
+
+
+class RunningSession:
+    """A session of the user that is read in parts; it is neither stopped nor destroyed."""
+
+    def __init__(self, name: str | None = None) -> None:
+        """Finds a session by name, by default the only one; raises `ConfigurationError` if it has no parts to read."""
+        find_programs(("lttng",), package="lttng-tools").demand()
+        found = {each: values for each, values in list_sessions().items() if each != KEPT}
+        there = ", ".join(sorted(found)) or "none: begin one with ros2 trace start NAME"
+        chosen = next(iter(found), None) if name is None and len(found) == 1 else name
+        require(chosen is not None, "which recording session?", remedy=f"name one; the session daemon has {there}")
+        self.name = str(chosen)
+        refuse_unknown([self.name], found, "recording session")
+        session, remedy = found[self.name], "lttng start, or ros2 trace start NAME: files of this machine are read"
+        for key, mode in (("snapshot_mode", "in snapshot mode"), ("live_timer_interval", "in live mode")):
+            require(session[key] == "0", f"session {self.name} is {mode}, and cannot be rotated", remedy=remedy)
+        require(session["enabled"] == "true", f"session {self.name} is stopped", remedy=remedy)
+        self.archives = Path(session["path"]) / "archives"  # its earlier parts
+
+    def rotate(self) -> Path:
+        """Returns the folder of the part that ends now; raises `RecordingFailed` if the session or its daemon ended."""
+        try:
+            done = ET.fromstring(run_lttng("--mi", "xml", "rotate", self.name))  # noqa: S314 - written by LTTng
+        except RecordingFailed as error:
+            with suppress(Unavailable):
+                if self.name not in list_sessions():
+                    raise RecordingFailed(f"session {self.name} was destroyed while it was watched") from None
+            raise RecordingFailed(f"session {self.name} cannot be read any more: {error.message}") from None
+        place = done.findtext(".//mi:absolute_path", "", MI_NAMESPACE)
+        if not place:
+            raise RecordingFailed(f"session {self.name} has no part on this machine to read")
+        return Path(place)
 
 
 def registered_processes(domain: str | None = None) -> Mapping[int, str]:
@@ -97,7 +147,7 @@ def registered_processes(domain: str | None = None) -> Mapping[int, str]:
         root = ET.fromstring(run_lttng("--mi", "xml", "list", "--userspace"))  # noqa: S314 - written by LTTng
     except RecordingFailed as error:
         remedy = "start `lttng-sessiond --daemonize` before the nodes, as the same user (or root)"
-        raise Unavailable(f"no LTTng session daemon answers here: {error.message}", remedy=remedy) from None
+        raise Unavailable(f"no LTTng session daemon answers: {error.message}", remedy=remedy) from None
     traced = set()
     for each in root.iterfind(".//mi:pid", MI_NAMESPACE):
         names = [event.text or "" for event in each.iterfind(".//mi:event/mi:name", MI_NAMESPACE)]
@@ -171,19 +221,8 @@ class AttachedRecorder(LttngRecorder):
         self._is_undone_at_end = False
 
     def start(self) -> None:
-        self._copy_names(self.directory.resolve() / "snapshot")
+        self.has_names = copy_names(self.directory / "snapshot")
         super().start()
-
-    def _copy_names(self, target: Path) -> None:
-        """Copies what one session has kept; several would hold the same events."""
-        name, folder = next(iter(kept_sessions().items()), ("", Path()))
-        self.has_names = bool(name)
-        if name == KEPT:
-            self._lttng("rotate", name)
-            with writing(target):
-                shutil.copytree(folder / "archives", target)
-        elif name:
-            self._lttng("snapshot", "record", "-s", name, f"file://{target}")
 
     def stop(self) -> None:
         if not self._is_undone_at_end:

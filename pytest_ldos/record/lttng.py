@@ -29,7 +29,7 @@ from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import EndProcesses, make_folder, temporary_place, undone_at_end
 from pytest_ldos.record import run_directory
-from pytest_ldos.record.protocol import RecordingReport, run_tool
+from pytest_ldos.record.protocol import RecordingReport, last_error_line, run_tool
 
 MI_NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 
@@ -290,12 +290,12 @@ class LttngRecorder:
 
 
 def run_lttng(*arguments: str, own_daemon: bool = False) -> str:
-    """Runs LTTng's client at this machine's session daemon; starts one if `own_daemon` and none runs.
+    """Runs LTTng's client at the session daemon of this environment; starts one if `own_daemon` and none runs.
 
     Raises `RecordingFailed` with LTTng's reason.
     """
     done = _run(arguments if own_daemon else ("--no-sessiond", *arguments))
-    return _output_of(done, arguments, remedy="is a session daemon running, as the same user or root?")
+    return _output_of(done, arguments, remedy="`lttng list` must work: run this as its user, with its LTTNG_HOME")
 
 
 def _run(
@@ -310,8 +310,8 @@ def _run(
 
 def _output_of(done: subprocess.CompletedProcess[str], arguments: Sequence[str], *, remedy: str) -> str:
     if done.returncode != 0:
-        reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no reason given"]
-        raise RecordingFailed(f"`lttng {' '.join(arguments)}` failed: {reason[0]}", remedy=remedy)
+        reason = last_error_line(done.stderr) or "no reason given"
+        raise RecordingFailed(f"`lttng {' '.join(arguments)}` failed: {reason}", remedy=remedy)
     return done.stdout
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import PurePath
 from typing import Any, Final
@@ -12,7 +12,7 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import PathSpec
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.base.text import NS_PER_S, Rendered, counted, format_duration, format_quantity
+from pytest_ldos.base.text import NS_PER_S, Rendered, counted, format_duration, format_quantity, one_line
 from pytest_ldos.fleet.traces import Pooled, TraceSummary, is_whole, median_of, metric_names, pool
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import TrialMetrics
@@ -125,6 +125,22 @@ def render_analysis(
 
         return render(compose_drawn(analysis, compose_page(analysis, most=None)), kind)
     return render(compose_page(analysis, most=None if whole else _MOST), kind, width=width, color=color)
+
+
+def render_live(
+    title: str, flow: FlowGraph | None, paths: Sequence[PathSpec], *, most: int, width: int, color: bool
+) -> Rendered:
+    """Renders what changes while a system runs, `most` rows per table except that of paths; 0 for one line."""
+    if flow is None:
+        return Rendered(f"{title}\n")
+    if most:
+        whole = compose_page(Analysis(name=title, flow=flow, paths=paths, goals={}, metrics=()), most=most)
+        return render(replace(whole, title=title, blocks=whole.blocks[2:6]), Format.TERMINAL, width=width, color=color)
+    passed, sent = summarize_paths(flow, paths).to_dicts(), summarize_topics(flow).drop_nulls("rate_hz").head(3)
+    rows = [f"{each['path']} p99 {format_duration(each['p99_ns'])}" for each in passed]
+    for topic, rate_hz, p99_ns in sent.select("topic", "rate_hz", "p99_ns").iter_rows():
+        rows.append(f"{topic} {rate_hz:.1f} Hz" + (f" p99 {format_duration(p99_ns)}" if p99_ns else ""))
+    return Rendered(f"{one_line(' · '.join((title, *rows)))}\n")
 
 
 def compose_page(analysis: Analysis, *, most: int | None) -> page.Page:

@@ -65,6 +65,11 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
     )
 
 
+def publisher_periods(model: ExecutionModel) -> pl.DataFrame:
+    """Median interval between messages, by publisher and way (`intra`); null without a period."""
+    return _Sent(model).periods()
+
+
 def sum_of_known(column: str) -> pl.Expr:
     """Sum of the non-null values; null if there are none."""
     return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.base.errors import RecordingFailed, Unavailable
 from pytest_ldos.record import attach, lttng
-from pytest_ldos.record.attach import AttachedRecorder, keep_names, registered_processes
+from pytest_ldos.record.attach import AttachedRecorder, copy_names, keep_names, list_sessions, registered_processes
 from pytest_ldos.record.lttng import PrivateDaemon
 from pytest_ldos.robot.stack.ros2.running import RunningTree
 from pytest_ldos.robot.stack.ros2.state import LaunchFailed, parse_event
@@ -84,13 +84,13 @@ def test_nodes_have_names_if_they_were_kept(start, tmp_path):
     assert not keep_names(), "they are kept already"
     graph = start()
     for number in range(5):
-        AttachedRecorder(tmp_path / f"copy-{number}", tmp_path, processes=[])._copy_names(tmp_path / f"copy-{number}")
+        assert copy_names(tmp_path / f"copy-{number}")
     recorder, model = recorded(tmp_path / "trace", graph)
     assert recorder.has_names
     assert names_of(model) == {"/talker", "/ears/listener"}
     assert "/chatter" in set(model.publishers["topic"])
     assert len(model.publications) >= 20
-    assert [*attach.kept_sessions()] == [attach.KEPT], "sessions of recordings have ended"
+    assert [*list_sessions()] == [attach.KEPT], "sessions of recordings have ended"
 
 
 def test_nodes_without_names_are_recorded_and_counted_as_unknown(start, tmp_path):
@@ -127,7 +127,7 @@ def test_without_a_session_daemon(machine, monkeypatch):
         raise RecordingFailed("No session daemon is available")
 
     monkeypatch.setattr(attach, "run_lttng", refused)
-    with pytest.raises(Unavailable, match="no LTTng session daemon answers here: No session daemon"):
+    with pytest.raises(Unavailable, match="no LTTng session daemon answers: No session daemon"):
         registered_processes()
 
 

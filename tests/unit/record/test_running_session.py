@@ -1,0 +1,101 @@
+"""Sessions of a user's own daemon, with real LTTng: found by name, rotated, and why some cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_ldos.base.errors import ConfigurationError, RecordingFailed, Unavailable
+from pytest_ldos.record.attach import RunningSession
+from pytest_ldos.trace.ctf.read import read_trace
+from tests.builders.needs import needs_lttng
+from tests.builders.watched import Watched, watched_daemon
+
+pytestmark = needs_lttng
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory) -> Iterator[Watched]:
+    with watched_daemon(tmp_path_factory.mktemp("daemon")) as found:
+        yield found
+
+
+@pytest.fixture
+def watched(daemon, tmp_path, monkeypatch) -> Iterator[Watched]:
+    monkeypatch.setenv("PATH", daemon.path)
+    with daemon.cleared(tmp_path):
+        yield daemon
+
+
+@pytest.mark.parametrize("buffers", ["--buffers-uid", "--buffers-pid"])
+def test_part_of_a_running_process_is_whole(watched, buffers):
+    watched.create(buffers=buffers)
+    talker = watched.talker()
+    talker.do("begin send take")
+    session = RunningSession()
+    assert session.name == "wanted"
+    for _ in range(2):
+        part = session.rotate()
+        assert part.parent == session.archives
+        assert len(read_trace(part).events["ros2:rmw_publish"]) == 1
+        talker.do("send take")
+
+
+def test_unknown_session_is_refused_with_the_nearest(watched):
+    watched.create()
+    with pytest.raises(ConfigurationError, match="unknown recording session 'wnated'") as refused:
+        RunningSession("wnated")
+    assert refused.value.remedy == "did you mean 'wanted'?"
+
+
+@pytest.mark.parametrize(("other", "remedy"), [("", "none: begin one with ros2 trace start"), ("more", "more, wanted")])
+def test_one_session_must_be_meant(watched, other, remedy):
+    if other:
+        watched.create()
+        watched.session.lttng("create", other, f"--output={watched.session.directory}-{other}")
+    with pytest.raises(ConfigurationError, match="which recording session") as refused:
+        RunningSession()
+    assert remedy in refused.value.remedy
+
+
+def test_session_in_snapshot_mode_is_refused(watched):
+    watched.create(output=("--snapshot",))
+    with pytest.raises(ConfigurationError, match="session wanted is in snapshot mode, and cannot be rotated"):
+        RunningSession()
+
+
+def test_stopped_session_is_refused(watched):
+    watched.create()
+    watched.session.stop()
+    with pytest.raises(ConfigurationError, match="session wanted is stopped"):
+        RunningSession()
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (("destroy", "wanted"), "session wanted was destroyed while it was watched"),
+        (("stop", "wanted"), "session wanted cannot be read any more: .*already rotated"),
+    ],
+)
+def test_session_that_ends_is_named(watched, command, reason):
+    watched.create()
+    session = RunningSession()
+    watched.session.lttng(*command)
+    if command[0] == "stop":
+        session.rotate()  # what was recorded until then
+    with pytest.raises(RecordingFailed, match=reason):
+        session.rotate()
+
+
+def test_daemon_that_does_not_answer_is_named(tmp_path, monkeypatch):
+    with watched_daemon(tmp_path) as found:
+        monkeypatch.setenv("PATH", found.path)
+        found.create()
+        session = RunningSession()
+        found.end_daemon()
+        with pytest.raises(Unavailable, match="no LTTng session daemon answers"):
+            RunningSession()
+        with pytest.raises(RecordingFailed, match="session wanted has no part"):
+            session.rotate()
