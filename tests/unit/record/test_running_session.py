@@ -97,5 +97,5 @@ def test_daemon_that_does_not_answer_is_named(tmp_path, monkeypatch):
         found.end_daemon()
         with pytest.raises(Unavailable, match="no LTTng session daemon answers"):
             RunningSession()
-        with pytest.raises(RecordingFailed, match="session wanted has no part"):
+        with pytest.raises(RecordingFailed, match="session wanted cannot be read any more"):
             session.rotate()
