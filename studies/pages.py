@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from matplotlib import rcParams
 from matplotlib.axes import Axes
@@ -49,9 +49,33 @@ def study_page(study: Study) -> Iterator[str]:
     yield from (("## Where it differs", "", *notes, "") if notes else ())
     if text := settings.get("answer", "").strip():
         yield from ("## Answer", "", text, "")
+    for each in settings.get("section", ()):
+        yield from section(study, each)
     yield from ("## Commands", "")
     for run in study.runs:
         yield from ("```console", f"$ {shlex.join(run.command)}", "```", "")
+
+
+def section(study: Study, given: Mapping[str, Any]) -> Iterator[str]:
+    """A text, and a table of recorded rows: those of each run in `runs`, which names them in the first column."""
+    yield from (f"## {given['title']}", "", given["text"].strip(), "")
+    if columns := given.get("columns"):
+        rows = [
+            (name, *(show_cell(row.get(column)) for column in columns))
+            for run, name in given["runs"].items()
+            for row in study.results[run].tables[given["table"]]
+        ]
+        first = given.get("first", "")
+        yield from (
+            table((first, *columns.values()), rows) if first else table(columns.values(), [row[1:] for row in rows])
+        )
+        yield ""
+
+
+def show_cell(cell: str | float | None) -> str:
+    if isinstance(cell, float):
+        return f"{cell:.3g}" if abs(cell) < 1000 else f"{cell:.0f}"
+    return "–" if cell in {None, ""} else str(cell)
 
 
 def figures_table(figures: Iterable[Figure]) -> Iterator[str]:

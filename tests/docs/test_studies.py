@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from studies.model import NAMES, ROOT, Figure, Value, read_study
-from studies.pages import DOCS, draw, render_pages
+from studies.pages import DOCS, draw, render_pages, show_cell
 from tests.docs.test_pages import unknown_words
 
 STUDIES = [read_study(name) for name in NAMES]
@@ -26,6 +26,20 @@ def test_commands_exist_and_their_results_are_recorded(study, run):
 def test_each_figure_is_measured_or_has_a_reason(study):
     for figure in study.figures:
         assert figure.outcome == "reproduced" or figure.note, figure.what
+
+
+@BY_STUDY
+def test_columns_of_sections_are_recorded(study):
+    for given in study.settings.get("section", ()):
+        for run in given.get("runs", ()):
+            rows = study.results[run].tables[given["table"]]
+            assert rows
+            optional = {"T2_failed", "T2_failed_least", "T2_failed_most"}  # only where a reach failed
+            assert set(given["columns"]) - optional <= set(rows[0])
+
+
+def test_cells_are_shown_with_three_digits_and_absent_ones_as_a_dash():
+    assert [show_cell(each) for each in (15.715, 1005.29, 10, None, "", "a")] == ["15.7", "1005", "10", "–", "–", "a"]
 
 
 @BY_STUDY
