@@ -58,7 +58,6 @@ from pytest_ldos.scenario.loads import (
 from pytest_ldos.scenario.metrics import DeadlineSpec, parse_metrics
 from pytest_ldos.scenario.model import FaultSpec, Ros2Spec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import Simulation, StackKind
-from pytest_ldos.show.export.other_tools import to_tracetools_events
 from pytest_ldos.show.export.perfetto import write_perfetto
 from pytest_ldos.trace.assertions import (
     assert_callback_ran,
@@ -165,7 +164,6 @@ __all__ = [
     "shift_clocks",
     "spans_of_runs",
     "split_spans",
-    "to_tracetools_events",
     "write_model",
     "write_perfetto",
 ]

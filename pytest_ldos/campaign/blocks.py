@@ -128,9 +128,8 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
 
 @contextmanager
 def _beside(loads: Sequence[RepeatedLoad], site: LoadSite) -> Iterator[list[RunningLoad]]:
-    together = replace(site, loads=tuple(load.spec for load in loads))
     with ExitStack() as resources:
-        yield [resources.enter_context(load.applied_to(together)) for load in loads]
+        yield [resources.enter_context(load.applied_to(site)) for load in loads]
 
 
 @contextmanager

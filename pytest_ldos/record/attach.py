@@ -25,7 +25,7 @@ import psutil
 
 from pytest_ldos.base.errors import MendFailed, RecordingFailed, Unavailable, refuse_unknown, require
 from pytest_ldos.base.files import writing
-from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.availability import find_programs
 from pytest_ldos.host.temporary import RunCommand, state_folder, undone_at_end
 from pytest_ldos.record.lttng import CHANNEL, CONTEXTS, MI_NAMESPACE, LttngRecorder, run_lttng
 
@@ -166,17 +166,6 @@ def registered_processes(domain: str | None = None) -> Mapping[int, str]:
         others = f"; {len(traced)} in others" if traced else ""
         raise Unavailable(f"no process with ROS 2's tracepoints runs in domain {domain}{others}", remedy=remedy)
     return found
-
-
-def attaching_available() -> Availability:
-    programs = find_programs(("lttng",), package="lttng-tools")
-    if not programs.ok:
-        return programs
-    try:
-        registered_processes()
-    except Unavailable as error:
-        return Availability(False, error.message, error.remedy)
-    return programs
 
 
 class _MachineDaemon:

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
@@ -71,7 +71,6 @@ class LoadSite:
     pids: Callable[[], list[int]] = list  # returns the stack's present processes
     stack: StackSpec = field(default_factory=StackSpec)
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
-    loads: Sequence[LoadSpec] = ()  # all loads applied there
 
 
 @dataclass(frozen=True)
@@ -264,9 +263,8 @@ def apply_loads(specs: Sequence[LoadSpec], site: LoadSite) -> Iterator[list[Runn
     Raises:
         Unavailable, LoadFailed: see `run_load`; loads that were already running have ended.
     """
-    together = replace(site, loads=tuple(specs))
     with ExitStack() as resources:
-        yield [resources.enter_context(run_load(spec, together)) for spec in in_order(specs)]
+        yield [resources.enter_context(run_load(spec, site)) for spec in in_order(specs)]
 
 
 class RepeatedLoad:
