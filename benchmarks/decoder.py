@@ -32,6 +32,8 @@ from benchmarks.peers import (
     babeltrace_python,
     specialised,
     total_of,
+    yactfr_count,
+    yactfr_counter,
 )
 from benchmarks.timing import Cost, cost_of, least_costs
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
@@ -81,6 +83,16 @@ def measure_babeltrace(trace: Path, events: int) -> Rows:
     for name, program, some in (("iterating", ITERATE, ITERATED), ("all fields", ALL_FIELDS, FIELDS_READ)):
         count = min(some, events)
         yield f"babeltrace2, Python, {name}", count, cost_of(partial(babeltrace_python, program, trace, count))
+
+
+def measure_yactfr(trace: Path, events: int) -> Rows:
+    program = yactfr_counter()
+    if program is None:
+        console.print("yactfr was not measured: build benchmarks/readers/yactfr_count.cpp, and put it on the PATH")
+        return
+    counted = yactfr_count(program, trace)
+    assert counted == events, f"yactfr read {counted} events of {events}"
+    yield "yactfr, all fields, not merged", events, least_costs({"": partial(yactfr_count, program, trace)}, 2)[""]
 
 
 def measure_limit(decoded: DecodedTrace, repeats: int) -> Rows:
@@ -183,7 +195,7 @@ def main() -> None:
     ]
     if options.trace is None:
         rows += measure_limit(decoded, options.repeats)
-    rows += measure_babeltrace(trace, events)
+    rows += [*measure_babeltrace(trace, events), *measure_yactfr(trace, events)]
     show(f"{events:,} events on {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}", rows, ours=one, events=events)
     console.print(
         f"Two threads are {one.wall_s / two.wall_s:.2f} times as fast as one; the busier of the two takes"

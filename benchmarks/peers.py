@@ -1,7 +1,9 @@
-"""References for the decoder: babeltrace2, and a loop written by hand for one trace."""
+"""References for the decoder: babeltrace2, yactfr where it is installed, and a loop written by hand for one trace."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +41,22 @@ _SPECIALISED = Path(__file__).with_name("limit") / "specialised.cpp"
 def babeltrace_graph(trace: Path) -> None:
     """babeltrace2's C graph into its dummy sink: its cost without a reader of the events."""
     run("babeltrace2", str(trace), "-c", "sink.utils.dummy")
+
+
+def babeltrace_count(trace: Path) -> int:
+    """Events that babeltrace2's C graph counts, which are those of the whole trace."""
+    found = run("babeltrace2", str(trace), "-c", "sink.utils.counter", "-p", "step=+0")
+    return next(int(line.split()[0]) for line in found.splitlines() if line.endswith(" Event messages"))
+
+
+def yactfr_counter() -> str | None:
+    """The program of `readers/yactfr_count.cpp`, which its user builds; ``None`` if there is none."""
+    return os.environ.get("YACTFR_COUNT") or shutil.which("yactfr-count")
+
+
+def yactfr_count(program: str, trace: Path) -> int:
+    """Events that yactfr decodes, with every field, stream by stream: nothing is merged by time or kept."""
+    return int(run(program, str(trace)))
 
 
 def babeltrace_python(program: str, trace: Path, events: int) -> None:

@@ -7,6 +7,7 @@
 
 Each reading is a process of its own, so that nothing is counted that was there before. Anonymous memory is what the
 kernel cannot drop; tables that are mapped from files are not in it. A trace above 2·10^7 events is read in windows only.
+CPU times are also given as a share of babeltrace2's, which counts the same events right before.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ from rich.table import Table
 
 from benchmarks.generated_trace import generated_trace
 from benchmarks.memory import PeakSampler, anonymous_bytes
+from benchmarks.peers import babeltrace_count
+from benchmarks.timing import cost_of_children
 from pytest_ldos.cli import analyze, traces
 from pytest_ldos.trace.ctf.read import open_in_windows, read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution, build_execution_in_windows
+from tests.oracles.babeltrace import why_unavailable
 
 EVENTS = (1_000_000, 10_000_000)
 LARGE = 100_000_000
@@ -96,17 +100,20 @@ def main() -> None:
         trace, what, way = options.one
         measure_one(Path(trace), what, way)
         return
-    table = Table("", "CPU", "ns CPU an event", "peak anonymous memory", title="Windows", title_justify="left")
+    heads = ("CPU", "ns CPU an event", "CPU, babeltrace2 = 1", "peak anonymous memory")
+    table = Table("", *heads, title="Windows", title_justify="left")
     for events in (*options.events, *([LARGE] if options.large else [])):
         trace = generated_trace(events)
         for what, way in WORKS:
             if way == "whole" and events > LARGEST_WHOLE:
                 continue
+            counting = 0.0 if why_unavailable() else cost_of_children(partial(babeltrace_count, trace)).cpu_s
             cost = measured(trace, what, way)
             table.add_row(
                 f"{events:,} events, {what}, {'in windows' if way == 'windows' else 'whole'}",
                 f"{cost['cpu_s']:.2f} s",
                 f"{cost['cpu_s'] / events * 1e9:.0f}",
+                f"{cost['cpu_s'] / counting:.2f}" if counting else why_unavailable(),
                 f"{cost['peak'] / 1e6:.0f} MB",
             )
     Console(width=120).print(table)

@@ -7,7 +7,7 @@ Tracepoints: ``rclcpp_callback_register``, ``rclcpp_*_callback_added``, ``rclcpp
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -17,11 +17,12 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
+from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, ids_of, pick, times_of
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, Registry, registry_of
 from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, Frames
-from pytest_ldos.trace.execution.observed import Events, Observed, in_table
+from pytest_ldos.trace.execution.observed import Events, Observed
 
 _MANGLED: Final = "_Z"
 
@@ -89,7 +90,8 @@ def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> 
     that starts while it already runs on the thread is taken as proof that an end was lost.
     """
     starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
-    end, parent, running = _pair(observed, lossy=lossy)
+    calls = ((each.thread, each.times_ns, each.handles("callback")) for each in (starts, ends))
+    end, parent, running = _states.pair(*calls, lossy=lossy)
     columns = {
         "start_ns": starts.times_ns,
         "end_ns": pick(ends.times_ns, end, NEVER),
@@ -116,56 +118,6 @@ def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[s
         "callback ends without a start": ends - paired,
         "callback runs during which events were lost": touched,
     }
-
-
-def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray, IdArray]:
-    """For each start, its end and its enclosing start; also the starts without an end."""
-    starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
-    parent = np.full(len(starts), -1, dtype=np.int32)
-    if len(starts) == 0:
-        return parent.copy(), parent, parent.copy()
-    timeline = observed.timeline(Ros2.CALLBACK_START)
-    end = observed.timeline(Ros2.CALLBACK_END).next_for(timeline)
-    until = pick(starts.times_ns, timeline.next_for(timeline, after=True), np.iinfo(np.int64).max)
-    plain = (end >= 0) & (pick(ends.times_ns, end, NEVER) <= until)
-    plain &= pick(ends.handles("callback"), end, 0) == starts.handles("callback")
-    end = np.where(plain, end, -1).astype(np.int32)
-    running = [] if plain.all() else _pair_nested(observed, end, parent, lossy=lossy)
-    return end, parent, np.array(sorted(running), dtype=np.int32)
-
-
-def _pair_nested(observed: Observed, end: IdArray, parent: IdArray, *, lossy: bool) -> list[int]:
-    """Pairs the remaining starts event by event, thread by thread; returns those without an end."""
-    running: list[int] = []
-    starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
-    for thread in np.unique(starts.thread[end < 0]).tolist():
-        of_start = np.flatnonzero(starts.thread == thread)
-        of_end = np.flatnonzero(ends.thread == thread)
-        times = np.concatenate((starts.times_ns[of_start], ends.times_ns[of_end]))
-        is_end = np.repeat([False, True], [len(of_start), len(of_end)])
-        rows = np.concatenate((of_start, of_end))
-        handles = np.concatenate((starts.handles("callback")[of_start], ends.handles("callback")[of_end]))
-        order = np.argsort(times, kind="stable")
-        events = zip(is_end[order].tolist(), rows[order].tolist(), handles[order].tolist(), strict=True)
-        running += _walk(events, end, parent, lossy=lossy)
-    return running
-
-
-def _walk(events: Iterable[tuple[bool, int, int]], end: IdArray, parent: IdArray, *, lossy: bool) -> list[int]:
-    """Follows one thread; returns the callbacks that still run. `running` ends with the innermost."""
-    running: list[tuple[int, int]] = []
-    for is_end, row, callback in events:
-        if not is_end:
-            if lossy:
-                running = [each for each in running if each[1] != callback]
-            parent[row] = running[-1][0] if running else -1
-            running.append((row, callback))
-            continue
-        depth = next((at for at in reversed(range(len(running))) if running[at][1] == callback), None)
-        if depth is not None:
-            end[running[depth][0]] = row
-            del running[depth:]
-    return [row for row, _ in running]
 
 
 def build_waits(observed: Observed) -> pl.DataFrame:
@@ -234,7 +186,8 @@ def _last_in(observed: Observed, name: str, look_ns: TimesNs) -> TimesNs:
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
     until_ns = np.where(look_ns == NEVER, observed.clock.last_ns, look_ns)[timeline.rows]
     keys = observed.clock.keys(executed.thread[timeline.rows], until_ns)
-    last_ns = pick(observed.events(name).times_ns, in_table(timeline, observed.timeline(name).last(keys)), NEVER)
+    last = observed.timeline(name).last(keys, places=timeline.rows)
+    last_ns = pick(observed.events(name).times_ns, last, NEVER)
     return np.where(last_ns > executed.times_ns, last_ns, NEVER)
 
 

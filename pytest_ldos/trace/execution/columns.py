@@ -207,6 +207,11 @@ def pick(values: npt.NDArray[Any], rows: npt.NDArray[Any], otherwise: int) -> np
 _NARROW: Final = 1 << 16  # keys below this are sorted as 16-bit numbers, which is several times faster
 
 
+def narrow(keys: Array) -> Array:
+    """The same order of keys that are not negative, in the type that is sorted fastest."""
+    return keys.astype(np.uint16) if len(keys) and keys.max() < _NARROW else keys
+
+
 @dataclass(frozen=True)
 class Index:
     """Rows of a table, ordered by key; `first` is the position of each key's first row, then the total."""

@@ -20,6 +20,7 @@ import polars as pl
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, nearest, suggest
 from pytest_ldos.base.ros2 import RECORDED, OwnEvent
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
+from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, computed, frame_of, index_by
 from pytest_ldos.trace.execution.model import INSTANCES
@@ -72,8 +73,7 @@ class Clock:
     def timeline(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Timeline:
         """Timeline of events given in time order."""
         if len(thread) <= mapped.CHUNK_ROWS:
-            narrow = thread.astype(np.uint16) if len(thread) and thread.max() < 1 << 16 else thread
-            rows = np.argsort(narrow, kind="stable").astype(np.int32)
+            rows = np.argsort(mapped.narrow(thread), kind="stable").astype(np.int32)
             return Timeline(self.keys(thread, times_ns)[rows], rows, self._bits)
         rows = index_by(thread, int(thread.max()) + 1).rows
         keys = computed(len(rows), np.int64, lambda part: self.keys(thread[rows[part]], times_ns[rows[part]]))
@@ -111,35 +111,26 @@ class Timeline:
     bits: int
 
     def last_for(self, others: Timeline, *, before: bool = False) -> IdArray:
-        """Row that `last` returns for each event of another timeline, in the order of its table; faster than `last`."""
-        return in_table(others, self.last(others.keys, before=before))
+        """Row that `last` returns for each event of another timeline, in the order of its table."""
+        return self.last(others.keys, before=before, places=others.rows)
 
     def next_for(self, others: Timeline, *, after: bool = False) -> IdArray:
-        return in_table(others, self.next(others.keys, after=after))
+        return self._near(others.keys, others.rows, above=after)
 
-    def last(self, keys: Keys, *, before: bool = False, skip: int = 0) -> IdArray:
-        """Row of the last event of the key's thread at its time or before; `skip` goes back further by so many."""
-        position = np.searchsorted(self.keys, keys, side="left" if before else "right") - 1 - skip
-        return self._rows(position, keys)
+    def last(self, keys: Keys, *, before: bool = False, skip: int = 0, places: IdArray | None = None) -> IdArray:
+        """Row of the last event of the key's thread at its time or before; faster if the keys ascend.
+
+        `skip` goes back further by so many; `places` are those of the keys' rows in the result, in their order if not
+        given.
+        """
+        return self._near(keys, places, above=not before, shift=-1 - skip)
 
     def next(self, keys: Keys, *, after: bool = False) -> IdArray:
         """Row of the first event of the key's thread at its time or after (`after`: strictly after)."""
-        return self._rows(np.searchsorted(self.keys, keys, side="right" if after else "left"), keys)
+        return self._near(keys, None, above=after)
 
-    def _rows(self, position: npt.NDArray[np.intp], keys: Keys) -> IdArray:
-        if len(self.keys) == 0:
-            return np.full(len(keys), -1, dtype=np.int32)
-        inside = (position >= 0) & (position < len(self.keys))
-        held = np.where(inside, position, 0)
-        same = inside & (self.keys[held] >> self.bits == keys >> self.bits)
-        return np.where(same, self.rows[held], np.int32(-1))
-
-
-def in_table(timeline: Timeline, values: IdArray) -> IdArray:
-    """Values in timeline order, reordered to the table's order; shape ``(n,)``."""
-    ordered = np.empty(len(values), dtype=np.int32)
-    ordered[timeline.rows] = values
-    return ordered
+    def _near(self, keys: Keys, places: IdArray | None, *, above: bool, shift: int = 0) -> IdArray:
+        return _states.near(self.keys, self.rows, keys, places, bits=self.bits, above=above, shift=shift)
 
 
 _WRITTEN_BY: Final = "tracetools of ROS 2 Humble or later writes it"
@@ -225,11 +216,22 @@ def rows_of(table: EventTable, census: ThreadCensus, pids: Collection[int] | Non
 
 
 class Observed:
-    """Events of some processes; the census has all their threads, including those outside this window."""
+    """Events of some processes; the census has all their threads, including those outside this window.
 
-    def __init__(self, trace: DecodedTrace, census: ThreadCensus, pids: Collection[int] | None) -> None:
+    Args:
+        of_thread: thread of each event, by name, of some tables, if all their events are observed.
+    """
+
+    def __init__(
+        self,
+        trace: DecodedTrace,
+        census: ThreadCensus,
+        pids: Collection[int] | None,
+        of_thread: Mapping[str, IdArray] | None = None,
+    ) -> None:
         self.trace = trace
         self._pids = pids
+        self._of_thread = of_thread or {}
         self._events: dict[str, Events] = {}
         self._timelines: dict[str, Timeline] = {}
         self.census = census
@@ -247,7 +249,8 @@ class Observed:
             self._events[name] = Events(name, np.empty(0, dtype=np.int64), none, none)
         else:
             rows = rows_of(table, self.census, self._pids, self.trace.directory)
-            thread = self.threads.index(table, rows)
+            known = self._of_thread.get(name)
+            thread = self.threads.index(table, rows) if known is None else known
             times_ns = table.timestamp_ns[rows]
             process = self.threads.process_of(thread)
             columns, source = dict(table.columns), self.trace.directory

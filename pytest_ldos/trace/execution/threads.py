@@ -16,6 +16,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import KERNEL_FIELDS, Kernel
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.ctf.stats import TraceInfo
+from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution.columns import IdArray, frame_of
 from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, ExecutionModel, Frames
 
@@ -55,12 +56,11 @@ class ThreadCensus:
         column = table.columns.get("procname")
         words = None if column is None else column.dictionary
         codes = np.zeros(len(table), dtype=np.int64) if column is None or words is None else column.values
-        trace = table.trace[:1] if table.trace.strides == (0,) else table.trace[rows]
-        parts = {"host": host, "process": pid, "tid": tid, "trace": trace, "code": codes[rows]}
-        whole = {name: part for name, part in parts.items() if len(part) == len(tid)}
-        constant = {name: pl.lit(int(part[0])) for name, part in parts.items() if name not in whole}
-        counted = pl.DataFrame(whole).group_by(list(whole)).len().with_columns(**constant).select(*parts, "len")
-        for at, process, thread, number, code, count in counted.iter_rows():
+        first, group = _states.distinct(
+            columns := [*np.broadcast_arrays(host, pid, tid, table.trace[rows], codes[rows])]
+        )
+        values = (column[first].tolist() for column in columns)
+        for at, process, thread, number, code, count in zip(*values, np.bincount(group).tolist(), strict=True):
             names = self.names.setdefault((at, process, thread), Counter())
             writers.add((at, process))
             self._traces.setdefault((at, process), set()).add(number)
@@ -100,13 +100,10 @@ class ThreadIndex:
         host, pid, tid = self._census.owners(table, rows)
         if len(tid) == 0:
             return np.empty(0, dtype=np.int32)
-        threads = self._index_by_tid(host, pid, tid)
-        if threads is not None:
-            return threads
-        triples = np.stack(np.broadcast_arrays(host, pid.astype(np.int64), tid.astype(np.int64)), axis=1)
-        known, inverse = np.unique(triples, axis=0, return_inverse=True)
-        numbers = np.array([self._threads[tuple(triple)] for triple in known.tolist()], dtype=np.int32)
-        return numbers[inverse.reshape(-1)]
+        columns = np.broadcast_arrays(host, pid, tid)
+        first, group = _states.distinct([*columns])
+        known = zip(*(column[first].tolist() for column in columns), strict=True)
+        return np.array([self._threads[thread] for thread in known], dtype=np.int32)[group]
 
     def process_of(self, thread: IdArray) -> IdArray:
         return self._process_of_thread[thread] if len(thread) else thread
@@ -144,21 +141,6 @@ class ThreadIndex:
             "processes": frame_of(ENTITIES["processes"], processes),
             "threads": frame_of(ENTITIES["threads"], threads),
         }
-
-    def _index_by_tid(self, host: Numbers, pid: Numbers, tid: Numbers) -> IdArray | None:
-        """Looks threads up by tid in an array; ``None`` if a tid has several owners or is out of range."""
-        if len(host) > 1 or tid.min() < 0 or tid.max() >= _LARGEST_TID:
-            return None
-        owner = np.zeros(int(tid.max()) + 1, dtype=np.int64)
-        owner[tid] = pid
-        if not np.array_equal(owner[tid], pid):
-            return None
-        seen = np.zeros(len(owner), dtype=bool)
-        seen[tid] = True
-        numbers = np.zeros(len(owner), dtype=np.int32)
-        for each in np.flatnonzero(seen).tolist():
-            numbers[each] = self._threads[int(host[0]), int(owner[each]), each]
-        return numbers[tid]
 
 
 def _pid_of(process: int) -> int:

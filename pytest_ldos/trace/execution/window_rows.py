@@ -23,14 +23,14 @@ import polars as pl
 from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
-from pytest_ldos.trace.execution.columns import NEVER, TimesNs, ranks
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ranks
 from pytest_ldos.trace.execution.coverage import PUBLISHED, TAKEN
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks
 from pytest_ldos.trace.execution.messages import build_enqueues, build_publications, build_takes
 from pytest_ldos.trace.execution.model import Frames
 from pytest_ldos.trace.execution.observed import Observed, rows_of
-from pytest_ldos.trace.execution.threads import ThreadCensus, ThreadIndex
+from pytest_ldos.trace.execution.threads import ThreadCensus
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer[Any]] | Mask
@@ -79,9 +79,8 @@ Any other event of the thread ends the call.
 """
 
 
-def _find_unfinished(tables: Mapping[str, EventTable], threads: ThreadIndex) -> dict[str, Mask]:
+def _find_unfinished(tables: Mapping[str, EventTable], of_thread: Mapping[str, IdArray]) -> dict[str, Mask]:
     """True for each event of a call that may continue after the window; names without any are left out."""
-    of_thread = {name: threads.index(table) for name, table in tables.items()}
     count = 1 + max((int(each.max(initial=-1)) for each in of_thread.values()), default=-1)
     last_ns = {name: np.full(count, NEVER, dtype=np.int64) for name in tables}
     for name, table in tables.items():
@@ -188,11 +187,13 @@ class WindowReader:
         joined = {name: _join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)}
         own = {str(name): table for name, table in joined.items() if table is not None and len(table)}
         on: dict[str, EventTable] = {}
+        of_thread = {name: self._threads.index(table) for name, table in own.items()}
         if window != self._trace.windows[-1]:
-            for name, is_held in _find_unfinished(own, self._threads).items():
+            for name, is_held in _find_unfinished(own, of_thread).items():
                 on[name], own[name] = select_rows(own[name], is_held), select_rows(own[name], ~is_held)
+                of_thread[name] = of_thread[name][~is_held]
         once = self._whole.once
-        observed = Observed(replace(once, events={**once.events, **own}), self._whole.census, None)
+        observed = Observed(replace(once, events={**once.events, **own}), self._whole.census, None, of_thread)
         self._callbacks.registry.begin_window()
         runs, running = build_callback_runs(observed, self._callbacks, lossy=self._lossy)
         waits = build_waits(observed)

@@ -44,7 +44,19 @@ def executor_states(model: ExecutionModel) -> pl.DataFrame:
 
 
 def _states(model: ExecutionModel, recorded: pl.DataFrame) -> pl.DataFrame:
-    """States of recorded spans, and of the gaps between a thread's spans."""
+    whole = _sorted(_unsorted_states(model, recorded), "begin_ns")
+    executors = model.threads.select("executor", thread="id")
+    return whole.join(executors, on="thread", maintain_order="left").select(_COLUMNS)
+
+
+def _sorted(spans: pl.DataFrame, *times: str) -> pl.DataFrame:
+    """Stably sorted by thread, then times."""
+    keys = (*(spans[name].to_numpy() for name in reversed(times)), mapped.narrow(spans["thread"].to_numpy()))
+    return spans[np.lexsort(keys)]
+
+
+def _unsorted_states(model: ExecutionModel, recorded: pl.DataFrame) -> pl.DataFrame:
+    """States of recorded spans, and of the gaps between a thread's spans, without their executors."""
     sharing = model.threads.join(model.executors, left_on="executor", right_on="id").filter(pl.col("threads") > 1)
     queueing = pl.col("thread").is_in(sharing["id"].implode()) & (pl.col("state") == EXECUTING)
     state = pl.when(queueing).then(pl.lit(WAITING)).otherwise(pl.lit(PROCESSING))
@@ -52,9 +64,7 @@ def _states(model: ExecutionModel, recorded: pl.DataFrame) -> pl.DataFrame:
     between = recorded.select("thread", begin_ns="end_ns", end_ns=following_ns, state=state)
     between = between.filter(pl.col("end_ns") > pl.col("begin_ns"))
     whole = pl.concat([_known(model, recorded), _known(model, between, by_ends=False)])
-    whole = whole.filter(pl.col("end_ns") > pl.col("begin_ns")).sort("thread", "begin_ns")
-    executors = model.threads.select("executor", thread="id")
-    return whole.join(executors, on="thread", maintain_order="left").select(_COLUMNS)
+    return whole.filter(pl.col("end_ns") > pl.col("begin_ns"))
 
 
 def _known(model: ExecutionModel, states: pl.DataFrame, *, by_ends: bool = True) -> pl.DataFrame:
@@ -81,7 +91,7 @@ def _recorded(
     ran = runs.filter(pl.col("thread").is_in(reporting.implode())).select("thread", "end_ns", begin_ns="start_ns")
     kinds = ((waits, WAITING), (executions, EXECUTING), (ran, EXECUTING))
     spans = pl.concat(each.select("thread", "begin_ns", "end_ns", state=pl.lit(state)) for each, state in kinds)
-    recorded = spans.drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
+    recorded = _sorted(spans.drop_nulls(), "begin_ns", "end_ns")
     if len(last):
         recorded = pl.concat([last, recorded]).sort("thread", maintain_order=True)
     covered = pl.col("end_ns").cum_max().shift(1).over("thread").fill_null(np.iinfo(np.int64).min)
@@ -101,10 +111,14 @@ def without_states(model: ExecutionModel) -> int:
 
 def states_in_windows(model: ExecutionModel) -> Iterator[pl.DataFrame]:
     """The rows of `executor_states`, window by window; a state that crosses a border is split."""
+    return (_states(model, recorded) for recorded in _recorded_in_windows(model))
+
+
+def _recorded_in_windows(model: ExecutionModel) -> Iterator[pl.DataFrame]:
     last, reporting = _NOTHING, _reporting(model)
     for waits, executions, runs in _windows(model):
         recorded = _recorded(waits, executions, runs, last, reporting)
-        yield _states(model, recorded)
+        yield recorded
         ended = recorded.group_by("thread", maintain_order=True).last()
         last = ended.with_columns(begin_ns="end_ns").select(_NOTHING.columns)
 
@@ -112,11 +126,12 @@ def states_in_windows(model: ExecutionModel) -> Iterator[pl.DataFrame]:
 def busy_shares(model: ExecutionModel) -> pl.DataFrame:
     """Fraction of its time that each executor thread spent in each state, with `executor` and `observed_ns`."""
     parts = []
-    for states in chain([_states(model, _NOTHING)], states_in_windows(model)):
-        spans = states.with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
+    for recorded in chain([_NOTHING], _recorded_in_windows(model)):
+        spans = _unsorted_states(model, recorded).with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
         times = (pl.col("span").filter(pl.col("state") == state).sum().alias(state) for state in STATES)
-        parts.append(spans.group_by("executor", "thread").agg(pl.col("span").sum().alias("observed_ns"), *times))
-    whole = pl.concat(parts).group_by("executor", "thread").agg(pl.all().sum())
+        parts.append(spans.group_by("thread").agg(pl.col("span").sum().alias("observed_ns"), *times))
+    whole = pl.concat(parts).group_by("thread").agg(pl.all().sum())
+    whole = model.threads.select("executor", thread="id").join(whole, on="thread")
     shares = ((pl.col(state) / pl.col("observed_ns")).alias(state) for state in STATES)
     return whole.with_columns(*shares).sort("executor", "thread")
 

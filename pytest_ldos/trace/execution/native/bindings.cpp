@@ -1,12 +1,20 @@
-// Python bindings of thread states.
+// Python bindings of thread states, and of rows that belong together.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <span>
 #include <stdexcept>
+#include <tuple>
 
+#include "rows.hpp"
 #include "states.hpp"
 
 namespace nb = nanobind;
@@ -104,10 +112,129 @@ nb::dict build(const nb::dict& switches, const std::vector<std::pair<int, nb::di
   return result;
 }
 
+template <typename T>
+using Packed = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig>;
+
+template <typename T>
+Packed<T> of_length(const Packed<T>& array, std::size_t rows) {
+  if (array.shape(0) != rows) throw std::invalid_argument("columns of different lengths");
+  return array;
+}
+
+void require_countable(std::size_t rows) {
+  if (rows > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) throw std::length_error("too many rows");
+}
+
+nb::object to_array(std::vector<std::int32_t> values) {
+  auto* owner = new std::vector<std::int32_t>(std::move(values));
+  nb::capsule keeper(owner, [](void* pointer) noexcept { delete static_cast<std::vector<std::int32_t>*>(pointer); });
+  return nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(owner->data(), {owner->size()}, keeper).cast();
+}
+
+using Columns = std::tuple<Packed<std::int32_t>, Packed<std::int64_t>, Packed<std::uint64_t>>;
+
+Calls to_calls(const Columns& columns) {
+  const auto& [thread, time_ns, handle] = columns;
+  const std::size_t rows = thread.shape(0);
+  require_countable(rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (thread.data()[row] < 0) throw std::invalid_argument("an event of no thread");
+  }
+  return {rows, thread.data(), of_length(time_ns, rows).data(), of_length(handle, rows).data()};
+}
+
+std::tuple<nb::object, nb::object, nb::object> pair(const Columns& starts, const Columns& ends, bool lossy) {
+  const Calls first = to_calls(starts);
+  const Calls second = to_calls(ends);
+  Pairs found;
+  {
+    const nb::gil_scoped_release released;
+    found = pair_calls(first, second, lossy);
+  }
+  return {to_array(std::move(found.end)), to_array(std::move(found.parent)), to_array(std::move(found.open))};
+}
+
+nb::object near(const Packed<std::int64_t>& keys, const Packed<std::int32_t>& rows, const Packed<std::int64_t>& others,
+                const std::optional<Packed<std::int32_t>>& places, int bits, bool above, std::int64_t shift) {
+  const Order order{keys.shape(0), keys.data(), of_length(rows, keys.shape(0)).data(), bits};
+  const std::size_t count = others.shape(0);
+  if (places) of_length(*places, count);
+  std::vector<std::int32_t> found(count, kNoRow);
+  {
+    const nb::gil_scoped_release released;
+    std::size_t place = 0;
+    for (std::size_t other = 0; other < count; ++other) {
+      const std::size_t to = places ? static_cast<std::uint32_t>(places->data()[other]) : other;
+      if (to >= count) throw std::out_of_range("a row that is not in the table");
+      found[to] = row_near(order, others.data()[other], above, shift, place);
+    }
+  }
+  return to_array(std::move(found));
+}
+
+using Integers = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>>;
+
+// Writes some rows of a column to each `step`-th place.
+template <typename T>
+void copy_rows(const Integers& column, std::size_t from, std::size_t count, std::int64_t* to, std::size_t step) {
+  const View<T> values{static_cast<const T*>(column.data()), column.stride(0)};
+  for (std::size_t row = 0; row < count; ++row) to[row * step] = static_cast<std::int64_t>(values[from + row]);
+}
+
+using Copy = void (*)(const Integers&, std::size_t, std::size_t, std::int64_t*, std::size_t);
+
+Copy copy_of(const Integers& column) {
+  if (column.dtype() == nb::dtype<std::int64_t>()) return copy_rows<std::int64_t>;
+  if (column.dtype() == nb::dtype<std::uint64_t>()) return copy_rows<std::uint64_t>;
+  if (column.dtype() == nb::dtype<std::int32_t>()) return copy_rows<std::int32_t>;
+  if (column.dtype() == nb::dtype<std::uint32_t>()) return copy_rows<std::uint32_t>;
+  if (column.dtype() == nb::dtype<std::int16_t>()) return copy_rows<std::int16_t>;
+  if (column.dtype() == nb::dtype<std::uint16_t>()) return copy_rows<std::uint16_t>;
+  if (column.dtype() == nb::dtype<std::int8_t>()) return copy_rows<std::int8_t>;
+  if (column.dtype() == nb::dtype<std::uint8_t>()) return copy_rows<std::uint8_t>;
+  throw std::invalid_argument("a column of something other than integers");
+}
+
+// The first row of each distinct combination of values, and the combination of each row.
+std::pair<nb::object, nb::object> distinct(const std::vector<Integers>& columns) {
+  constexpr std::size_t kBlock = 1024;
+  const std::size_t rows = columns.empty() ? 0 : columns.front().shape(0);
+  require_countable(rows);
+  std::vector<std::pair<const Integers*, Copy>> varying;
+  for (const Integers& column : columns) {
+    if (column.shape(0) != rows) throw std::invalid_argument("columns of different lengths");
+    const Copy copy = copy_of(column);
+    if (column.stride(0) != 0) varying.emplace_back(&column, copy);
+  }
+  std::vector<std::int32_t> first;
+  std::vector<std::int32_t> group(rows);
+  {
+    const nb::gil_scoped_release released;
+    const std::size_t width = varying.size();
+    Distinct combinations(width);
+    std::vector<std::int64_t> block(width * kBlock);
+    for (std::size_t from = 0; from < rows; from += kBlock) {
+      const std::size_t count = std::min(kBlock, rows - from);
+      for (std::size_t at = 0; at < width; ++at) {
+        varying[at].second(*varying[at].first, from, count, block.data() + at, width);
+      }
+      const std::span numbers(group.data() + from, count);
+      combinations.number(block, numbers);
+      for (std::size_t row = 0; first.size() < combinations.size(); ++row) {
+        if (numbers[row] == static_cast<std::int32_t>(first.size())) first.push_back(static_cast<std::int32_t>(from + row));
+      }
+    }
+  }
+  return {to_array(std::move(first)), to_array(std::move(group))};
+}
+
 }  // namespace
 
 NB_MODULE(_states, module) {
   using nb::literals::operator""_a;
+  module.def("pair", &pair, "starts"_a, "ends"_a, nb::kw_only(), "lossy"_a);
+  module.def("distinct", &distinct, "columns"_a);
+  module.def("near", &near, "keys"_a, "rows"_a, "others"_a, "places"_a.none(), nb::kw_only(), "bits"_a, "above"_a, "shift"_a);
   module.def("build", &build, nb::kw_only(), "switches"_a, "moves"_a, "host_of_trace"_a, "losses"_a);
 }
 
