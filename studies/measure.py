@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Final
 
+from pytest_ldos.base.stats.counts import mean_interval
 from studies.model import ROOT, Run, Study
 
 _MEASURED: Final = (0, 10)
@@ -65,7 +66,7 @@ def _of_instrument(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_scenarios(data: dict[str, Any]) -> dict[str, Any]:
-    """A row for each scenario: trials, successes, and mean and standard deviation of each metric."""
+    """A row for each scenario: trials, successes, and of each metric mean, standard deviation and 95 % interval."""
     measured = [section for section in data["sections"] if section["head"]]
     rows = []
     for section in measured:
@@ -75,16 +76,18 @@ def _of_scenarios(data: dict[str, Any]) -> dict[str, Any]:
         for metric in section["metrics"]:
             values = [each["value"] for each in (metric["head"] or {}).get("points", ()) if each["value"] is not None]
             if len(values) > 1:
-                row |= {metric["name"]: fmean(values), f"{metric['name']}_sd": stdev(values)}
+                name, (low, high) = metric["name"], mean_interval(values)
+                row |= {name: fmean(values), f"{name}_sd": stdev(values), f"{name}_low": low, f"{name}_high": high}
         rows.append(_rounded(row))
     failures = [
         f"{section['scenario']}: {len(each['trials'])} trials {each['outcome']}, code {each['code']}: {each['message']}"
         for section in measured
         for each in section["head"]["failures"]
     ]
+    stacks = dict.fromkeys(section["head"]["stack"].replace(f"{ROOT}/", "") for section in measured)
     return {
         "started_at": data["made_at"],
-        "versions": {"stack": ", ".join(dict.fromkeys(section["head"]["stack"] for section in measured))},
+        "versions": {"stack": ", ".join(stacks)},
         "notes": failures,
         "tables": {"scenarios": rows},
     }

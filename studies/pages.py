@@ -79,8 +79,13 @@ def show_cell(cell: str | float | None) -> str:
 
 
 def figures_table(figures: Iterable[Figure]) -> Iterator[str]:
-    rows = [(each.what, _with_unit(each.published, each.unit), show(each), each.outcome) for each in figures]
+    rows = [(each.what, _published(each), show(each), each.outcome) for each in figures]
     yield from table(("figure", "published", "measured here", "outcome"), rows)
+
+
+def _published(figure: Figure) -> str:
+    has_number = any(letter.isdigit() for letter in figure.published)
+    return _with_unit(figure.published, figure.unit if has_number else "")
 
 
 def _with_unit(text: str, unit: str) -> str:

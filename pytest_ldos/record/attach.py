@@ -17,7 +17,7 @@ import shutil
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +27,7 @@ from pytest_ldos.base.errors import MendFailed, RecordingFailed, Unavailable, re
 from pytest_ldos.base.files import writing
 from pytest_ldos.host.availability import find_programs
 from pytest_ldos.host.temporary import RunCommand, state_folder, undone_at_end
-from pytest_ldos.record.lttng import CHANNEL, CONTEXTS, MI_NAMESPACE, LttngRecorder, run_lttng
+from pytest_ldos.record.lttng import CHANNEL, CONTEXTS, MI_NAMESPACE, LttngRecorder, PrivateDaemon, run_lttng
 
 KEPT: Final = "ldos-names"
 NAMES_UNKNOWN: Final = (
@@ -168,16 +168,8 @@ def registered_processes(domain: str | None = None) -> Mapping[int, str]:
     return found
 
 
-class _MachineDaemon:
-    """The daemon that runs; see `lttng.PrivateDaemon`."""
-
-    log = Path(os.devnull)
-    join_prefix: Sequence[str] = ()
-    environment: Mapping[str, str] = {}
-    open_environment: Mapping[str, str] = {}
-
-    def __init__(self) -> None:
-        self.resources = ExitStack()
+class _MachineDaemon(PrivateDaemon):
+    """The daemon that runs."""
 
     @property
     def is_running(self) -> bool:
@@ -187,10 +179,7 @@ class _MachineDaemon:
             return False
 
     def start(self) -> None:
-        return
-
-    def stop(self) -> None:
-        self.resources.close()
+        self.log = Path(os.devnull)
 
 
 class AttachedRecorder(LttngRecorder):
@@ -203,7 +192,7 @@ class AttachedRecorder(LttngRecorder):
     def __init__(
         self, directory: Path, log_directory: Path, *, processes: Collection[int], events: Sequence[str] = ()
     ) -> None:
-        self._machine = _MachineDaemon()
+        self._machine = _MachineDaemon(log_directory)
         super().__init__(directory, log_directory, events=events, daemon=self._machine)
         self._pids = sorted(processes)
         self.has_names = False

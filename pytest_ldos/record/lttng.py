@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import pytest_ldos.record
 from pytest_ldos.base.errors import NotWritten, RecordingFailed, Unavailable
@@ -164,22 +164,6 @@ def preloading(events: Collection[str]) -> Sequence[str]:
     return command
 
 
-class Daemon(Protocol):
-    """A session daemon, with what its clients and recorded processes need; see `Recorder`."""
-
-    log: Path
-    join_prefix: Sequence[str]
-    environment: Mapping[str, str]
-    open_environment: Mapping[str, str]
-
-    @property
-    def is_running(self) -> bool: ...
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
 class LttngRecorder:
     """A recording session; see `Recorder`. The trace's `directory` must not exist yet.
 
@@ -194,7 +178,7 @@ class LttngRecorder:
         *,
         lossless: bool = False,
         events: Sequence[str] = (),
-        daemon: Daemon | None = None,
+        daemon: PrivateDaemon | None = None,
     ) -> None:
         self.name = lttng_version()
         self.directory = directory
@@ -316,12 +300,12 @@ def _output_of(done: subprocess.CompletedProcess[str], arguments: Sequence[str],
 
 
 class PrivateDaemon:
-    """A session daemon of our own; see `Daemon`."""
+    """A session daemon of our own, with what its clients and recorded processes need; see `Recorder`."""
 
     def __init__(self, log_directory: Path) -> None:
         self._child: Child | None = None
         self._log_directory = log_directory
-        self._resources = ExitStack()
+        self.resources = ExitStack()
         self._home: Path | None = None
         self.log = log_directory / "lttng-sessiond.log"
         self.join_prefix: Sequence[str] = ()
@@ -333,7 +317,7 @@ class PrivateDaemon:
         return self._child is not None and self._child.exit_code is None
 
     def start(self) -> None:
-        undo = self._resources.enter_context(undone_at_end(Path(os.devnull)))
+        undo = self.resources.enter_context(undone_at_end(Path(os.devnull)))
         self._home = daemon_home()
         make_folder(self._home, undo)
         # Its consumer, and workers of both, would run forever if it is killed before they connect.
@@ -344,7 +328,7 @@ class PrivateDaemon:
             command = [*run_directory.COMMAND, *command]
         marked = {**self.environment, _MARK: self._home.name}
         group = ProcessGroup(log_directory=self._log_directory, environment=marked)
-        self._resources.callback(group.stop)
+        self.resources.callback(group.stop)
         self._child = group.start("lttng-sessiond", command)
         if _is_root():
             target = f"--target={self._child.pid}"
@@ -385,7 +369,7 @@ class PrivateDaemon:
         )
 
     def stop(self) -> None:
-        self._resources.close()
+        self.resources.close()
 
 
 def _is_root() -> bool:

@@ -29,7 +29,13 @@ def machine(tmp_path, monkeypatch):
     daemon.start()
     run = lttng._run
     monkeypatch.setattr(lttng, "_run", lambda arguments, *_: run(arguments, daemon.join_prefix, daemon.environment))
-    monkeypatch.setattr(attach._MachineDaemon, "join_prefix", daemon.join_prefix)
+    init = attach._MachineDaemon.__init__
+
+    def joined(self, folder):
+        init(self, folder)
+        self.join_prefix = daemon.join_prefix
+
+    monkeypatch.setattr(attach._MachineDaemon, "__init__", joined)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name, value in daemon.environment.items():
         monkeypatch.setenv(name, value)
