@@ -45,7 +45,6 @@ _INITIALISATION: Final = (
     "ros2:rcl_lifecycle_transition",
 )
 _ROOM: Final = ("--subbuf-size=64K", "--num-subbuf=4")
-_PROVIDERS: Final = tuple(pattern.partition(":")[0] + ":" for pattern in ("ros2:*", "ldos:*"))
 _DOMAIN: Final = "ROS_DOMAIN_ID"
 
 
@@ -137,12 +136,12 @@ class RunningSession:
         return Path(place)
 
 
-def registered_processes(domain: str | None = None) -> Mapping[int, str]:
-    """Names of the running processes with ROS 2's tracepoints in a DDS domain, by default this environment's, by pid.
+def registered_processes() -> Mapping[int, str]:
+    """Names of the running processes with ROS 2's tracepoints in this environment's DDS domain, by pid.
 
     Raises `Unavailable` without a session daemon, or if none has registered there.
     """
-    domain = os.environ.get(_DOMAIN, "0") if domain is None else domain
+    domain = os.environ.get(_DOMAIN, "0")
     try:
         root = ET.fromstring(run_lttng("--mi", "xml", "list", "--userspace"))  # noqa: S314 - written by LTTng
     except RecordingFailed as error:
@@ -151,16 +150,14 @@ def registered_processes(domain: str | None = None) -> Mapping[int, str]:
     traced = set()
     for each in root.iterfind(".//mi:pid", MI_NAMESPACE):
         names = [event.text or "" for event in each.iterfind(".//mi:event/mi:name", MI_NAMESPACE)]
-        if any(name.startswith(_PROVIDERS) for name in names):
+        if any(name.startswith(("ros2:", "ldos:")) for name in names):
             traced.add(int(each.findtext("mi:id", "0", MI_NAMESPACE)))
     found: dict[int, str] = {}
     for pid in sorted(traced - {os.getpid()}):
-        try:
+        with suppress(psutil.Error):
             process = psutil.Process(pid)
             if process.environ().get(_DOMAIN, "0") == domain:
                 found[pid] = process.name()
-        except psutil.Error:
-            continue
     if not found:
         remedy = f"set {_DOMAIN} as the nodes have it; they register at their start, if they are built with tracing"
         others = f"; {len(traced)} in others" if traced else ""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol, Self, Unpack
+from typing import Final, NamedTuple, Self, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.series import Moments
@@ -129,22 +129,11 @@ _NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
 _WORD_EVERY_S: Final = 5.0
 
 
-class ProcessTree(Protocol):
-    """The processes of a stack; `events` are lines as the launcher prints them (`state.to_line`)."""
+class Members(NamedTuple):
+    """The processes of a stack, and lines of `state` about them."""
 
-    @property
-    def events(self) -> Iterable[str]: ...
-
-    def pids(self) -> Collection[int]: ...
-
-
-class LaunchedTree:
-    """The processes of a launch."""
-
-    def __init__(self, tree: KeptTree) -> None:
-        assert tree.child.process.stdout is not None
-        self.events: Iterable[str] = tree.child.process.stdout
-        self.pids = tree.pids
+    pids: Callable[[], Collection[int]]
+    events: Iterable[str]
 
 
 class Ros2Stack:
@@ -154,7 +143,7 @@ class Ros2Stack:
         plan: StimulusPlan,
         *,
         isolation: Isolation,
-        tree: ProcessTree,
+        members: Members,
         client: Child | None,
         group: ProcessGroup,
         log_directory: Path,
@@ -167,7 +156,7 @@ class Ros2Stack:
         self.environment = isolation.environment
         self.goal_book = plan.goal_book
         self._spec = spec
-        self._tree = tree
+        self._members = members
         self._client = client
         self._group = group
         self._router = isolation.router
@@ -181,8 +170,7 @@ class Ros2Stack:
         self._launch = LaunchWatch()
         self._conversation = None if client is None else Conversation(client, self.what_failed)
         self.stimulus = plan.build(self, self._conversation, self._why)
-        arguments = (tree.events,)
-        threading.Thread(target=self._launch.follow, args=arguments, name="launch events", daemon=True).start()
+        threading.Thread(target=self._launch.follow, args=(members.events,), name="launch events", daemon=True).start()
 
     def what_failed(self) -> str:
         """Returns the process that ended too early; empty while the stack is complete."""
@@ -226,7 +214,7 @@ class Ros2Stack:
             if not self._conversation.await_ready(patience_s):
                 reason = self._spec.driver.NOT_READY or "the stimulus is not ready"
                 raise self._bring_up_failed(self.what_failed() or reason)
-        self._seen_pids.update(self._tree.pids())
+        self._seen_pids.update(self._members.pids())
 
     def _bring_up_failed(self, reason: str) -> BringUpFailed:
         return BringUpFailed(
@@ -241,7 +229,7 @@ class Ros2Stack:
         return self._conversation is not None and self._conversation.can_plan_only
 
     def pids(self) -> list[int]:
-        self._seen_pids.update(self._tree.pids())
+        self._seen_pids.update(self._members.pids())
         client = () if self._client is None else (self._client.pid,)
         return sorted({*client, *self.stimulus.pids, *self._seen_pids, *self._launch.pids(), *self._routers()})
 
@@ -337,11 +325,12 @@ class Ros2Backend:
         program = plan.command(self._logs, self._sourced)
         name = "goal_client" if self._spec.moves_arm else "stimulus"
         client = None if program is None else group.start(name, program, talk=True)
+        assert tree.child.process.stdout is not None
         stack = Ros2Stack(
             self._spec,
             plan,
             isolation=isolation,
-            tree=LaunchedTree(tree),
+            members=Members(tree.pids, tree.child.process.stdout),
             client=client,
             group=group,
             log_directory=self._logs,

@@ -16,7 +16,7 @@ from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.record.attach import registered_processes
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.stack.protocol import OURS, Installation
-from pytest_ldos.robot.stack.ros2.backend import Ros2Stack
+from pytest_ldos.robot.stack.ros2.backend import Members, Ros2Stack
 from pytest_ldos.robot.stack.ros2.installed import Isolation, rmw_of, ros2_available, ros2_info
 from pytest_ldos.robot.stack.ros2.state import LaunchFailed, ProcessBegan, to_line
 from pytest_ldos.robot.stack.ros2.stimuli import demand_plantable, plan_stimulus
@@ -82,7 +82,7 @@ class RunningBackend:
             self._spec,
             plan,
             isolation=Isolation(own),
-            tree=tree,
+            members=Members(tree.pids, tree.events),
             client=None if program is None else group.start("stimulus", program, talk=True),
             group=group,
             log_directory=self._logs,
