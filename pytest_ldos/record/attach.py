@@ -44,7 +44,6 @@ _INITIALISATION: Final = (
     "ros2:rclcpp_construct_ring_buffer",
     "ros2:rcl_lifecycle_transition",
 )
-_ROOM: Final = ("--subbuf-size=64K", "--num-subbuf=4")
 _DOMAIN: Final = "ROS_DOMAIN_ID"
 
 
@@ -64,7 +63,7 @@ def keep_names() -> bool:
     place = state_folder(os.environ) / f"{KEPT}-{time.time_ns()}"
     run_lttng("create", KEPT, f"--output={place}", own_daemon=True)
     try:
-        run_lttng("enable-channel", "-u", "-s", KEPT, CHANNEL, *_ROOM)
+        run_lttng("enable-channel", "-u", "-s", KEPT, CHANNEL, "--subbuf-size=64K", "--num-subbuf=4")
         run_lttng("enable-event", "-u", "-s", KEPT, "-c", CHANNEL, ",".join(_INITIALISATION))
         run_lttng("add-context", "-u", "-s", KEPT, "-c", CHANNEL, *(f"--type={each}" for each in CONTEXTS))
         run_lttng("start", KEPT)

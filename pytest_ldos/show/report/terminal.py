@@ -45,8 +45,9 @@ def _show_section(section: Section, name: str, *, details: bool) -> page.Section
 
 
 def render_problems(section: Section, *, width: int, color: bool) -> Rendered:
-    """All planning problems, below a line on how many were solved."""
-    blocks = (listed(words.describe_cases(section)), words.cases_table(section, section.of_suite))
+    """All planning problems, below a line on how many were solved, and why no more is known."""
+    why = section.reasons if section.verdict is Verdict.INVALID else ()
+    blocks = (listed([*why, *words.describe_cases(section)]), words.cases_table(section, section.of_suite))
     return terminal.render(page.Page(title="", blocks=blocks), width=width, color=color)
 
 

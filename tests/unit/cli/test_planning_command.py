@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
@@ -67,3 +69,16 @@ def test_logs_of_ompl(asked, tmp_path):
 def test_unknown_set_is_refused(asked):
     with pytest.raises(ConfigurationError, match="shelf"):
         invoke_ldos("planning", "shelf")
+
+
+def test_planner_that_dies_is_named(asked, monkeypatch):
+    """After the first problem; the others have no plan."""
+
+    def measure(spec, site, *, block):
+        made = planned_suite(1, problems=2, plans=spec.trials // 2, session="")
+        return dataclasses.replace(made, trials=made.trials[:1], incomplete="move_group was killed by SIGKILL")
+
+    monkeypatch.setattr("pytest_ldos.cli.starts.measure_start", measure)
+    result = invoke_ldos("planning", "--plans", 4)
+    assert "move_group was killed by SIGKILL" in result.stdout
+    assert result.exit_code == 11
