@@ -16,7 +16,7 @@ from typing import Final
 _DATA: Final = r"\.(css|csv|js|json|sh|txt|xml)|py\.typed"
 _WHEEL: Final = re.compile(
     rf"pytest_ldos/(.*({_DATA}|\.pyi?)|(trace/ctf/_decoder|trace/execution/_states|robot/dds/_lttng|instruments/latency/_pingpong)\.[\w-]+\.so"
-    r"|robot/dds/libldos_loopback\.so|record/libldos_callers\.so|ros_ws/src/ldos_.+|examples/first_project/.+)"
+    r"|robot/dds/libldos_loopback\.so|record/libldos_callers\.so\.1|ros_ws/src/ldos_.+|examples/first_project/.+)"
     r"|pytest_ldos-[^/]+\.dist-info/(METADATA|RECORD|WHEEL|entry_points\.txt|licenses/LICENSE"
     r"|sboms/auditwheel\.cdx\.json)"
 )
@@ -46,7 +46,7 @@ _NEEDED_IN_WHEEL: Final = (
     r"pytest_ldos/trace/ctf/_decoder\..*\.so",
     r"pytest_ldos/trace/execution/_states\..*\.so",
     r"pytest_ldos/robot/dds/_lttng\..*\.so",
-    r"pytest_ldos/record/libldos_callers\.so",
+    r"pytest_ldos/record/libldos_callers\.so\.1",
     r"pytest_ldos/robot/dds/libldos_loopback\.so",
     r"pytest_ldos/instruments/latency/_pingpong\..*\.so",
     r".*/entry_points\.txt",

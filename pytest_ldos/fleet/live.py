@@ -142,12 +142,12 @@ class LiveModel:
         """Reads parts as one trace; ``None`` if no process was recorded in any."""
         links = self.folder / "links"
         shutil.rmtree(links, ignore_errors=True)
-        for number, each in enumerate(each for each in folders if any(True for _ in each.rglob(METADATA))):
-            links.mkdir(exist_ok=True)
-            (links / str(number)).symlink_to(each.absolute())
-        if not links.exists():
-            return None
-        return read_trace(links, events=events, fields=fields or None, on_corrupt="skip", threads=1)
+        found = [each.absolute() for each in folders if any(True for _ in each.rglob(METADATA))]
+        with writing(links):
+            links.mkdir()
+            for number, each in enumerate(found):
+                (links / str(number)).symlink_to(each)
+        return read_trace(links, events=events, fields=fields or None, on_corrupt="skip", threads=1) if found else None
 
     def add(self, folder: Path, *, since_ns: int, now_ns: int) -> Reading:
         """Reads the newest part, recorded between `since_ns` and `now_ns` of `time.monotonic_ns`."""

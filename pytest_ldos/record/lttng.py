@@ -144,7 +144,7 @@ WRAPPERS: Final = {f"lttng_ust_{name}:*": f"liblttng-ust-{name}-wrapper.so.1" fo
 """LTTng's libraries that emit events of the calls of other libraries' functions if they are preloaded."""
 
 _CALLS: Final = ("calls", 4, ("vpid", "vtid", "ip"))  # the channel of these events
-_CALLERS: Final = "libldos_callers.so"
+_CALLERS: Final = "libldos_callers.so.1"
 _PRELOADING: Final = """
 export LD_PRELOAD="$1${LD_PRELOAD:+:$LD_PRELOAD}" LD_LIBRARY_PATH="$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 shift 2; exec "$@" """

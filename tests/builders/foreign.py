@@ -31,7 +31,7 @@ from pytest_ldos.show.report import history as history_data
 from pytest_ldos.show.report import history_page, json_text, markdown, terminal, workflow_commands
 from pytest_ldos.show.report import html as page
 from pytest_ldos.show.report import sweep as sweep_data
-from pytest_ldos.show.report.analysis import Analysis, render_analysis, render_fleet
+from pytest_ldos.show.report.analysis import Analysis, render_analysis, render_fleet, render_live
 from pytest_ldos.show.report.bisect import render_bisect_as
 from pytest_ldos.show.report.breaking import render_breaking_as
 from pytest_ldos.show.report.calibration import (
@@ -247,6 +247,9 @@ SHOWN: Mapping[Callable[..., Rendered], Callable[[Say], list[Rendered]]] = {
     history_page.render_page: _one(lambda say: history_page.render_page(trends(say))),
     render_analysis: _formats(render_analysis, analysis),
     render_against: _formats(lambda made, *args, **how: render_against(*made, *args, **how), compared),
+    render_live: lambda say: [
+        render_live(say("t"), analysis(say).flow, analysis(say).paths, most=most, **COLORED) for most in (0, 3)
+    ],
     render_fleet: _one(lambda say: render_fleet(summaries(say), whole=False, **COLORED)),
     render_baselines: _one(baselines),
     render_diagnosis: _one(lambda say: render_diagnosis(findings(say), **COLORED)),

@@ -131,8 +131,8 @@ def test_every_renderer_is_tested():
 
 
 MAKERS = {
-    "base/errors.py", "plugin/outputs.py", "show/page/formats.py", "show/page/html.py", "show/page/terminal.py",
-    "show/page/markdown.py", "show/report/terminal.py", "show/report/drawings.py",
+    "base/errors.py", "cli/say.py", "plugin/outputs.py", "show/page/formats.py", "show/page/html.py", "show/page/terminal.py",
+    "show/page/markdown.py", "show/report/analysis.py", "show/report/terminal.py", "show/report/drawings.py",
     "show/report/history_page.py", "show/report/markdown.py", "show/report/workflow_commands.py",
 }  # fmt: skip
 """Modules that say of a text that it can be shown."""

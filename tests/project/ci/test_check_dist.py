@@ -39,7 +39,7 @@ WHEEL = [
     f"pytest_ldos/trace/ctf/_decoder.{TAG}.so",
     f"pytest_ldos/trace/execution/_states.{TAG}.so",
     f"pytest_ldos/robot/dds/_lttng.{TAG}.so",
-    "pytest_ldos/record/libldos_callers.so",
+    "pytest_ldos/record/libldos_callers.so.1",
     "pytest_ldos/robot/dds/libldos_loopback.so",
     f"pytest_ldos/instruments/latency/_pingpong.{TAG}.so",
     "pytest_ldos-1.0.dist-info/METADATA",
