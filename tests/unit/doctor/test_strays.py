@@ -19,6 +19,7 @@ from pytest_ldos.doctor.changes import ChangeLog, ProcessFacts, Status, describe
 from pytest_ldos.doctor.check_leftovers import check_measurements, check_strays, end_process, find_strays, role_of
 from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner, owned_by_us
 from tests.builders.machine import build_machine
+from tests.builders.stressors import wait_until
 
 STUBBORN = """
 import signal, sys, time
@@ -63,7 +64,9 @@ def program(tmp_path):
 
 @pytest.fixture
 def stray(program):
-    process = subprocess.Popen([str(program), "600"])
+    # Where these tests run in the background of a shell, SIGINT is ignored, which children inherit.
+    process = subprocess.Popen(["env", "--default-signal=INT", str(program), "600"])
+    wait_until(lambda: psutil.Process(process.pid).name() == "move_group")
     yield process
     process.kill()
     process.wait()
