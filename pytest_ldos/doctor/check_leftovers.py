@@ -19,8 +19,8 @@ from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.doctor.changes import ChangeLog, Finding, Fix, Machine, ProcessFacts, ok, remove_stale, warning
 from pytest_ldos.host.processes import OWNER_VARIABLE, living_owner, name_of_command
 from pytest_ldos.host.temporary import SHORT_FOLDERS
+from pytest_ldos.record.lttng import MI_NAMESPACE
 
-_NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 _LTTNG: Final = ("lttng", "--no-sessiond")
 _OURS: Final = re.compile(r"ldos-(\d+)-\d+")
 _FOLDERS: Final = "ldos-lttng-*"
@@ -56,7 +56,7 @@ def list_sessions(machine: Machine) -> Sequence[str]:
         root = ET.fromstring(done.stdout)  # noqa: S314 - written by the user's own session daemon
     except ET.ParseError:
         return []
-    return [element.text or "" for element in root.iterfind(".//mi:session/mi:name", _NAMESPACE)]
+    return [element.text or "" for element in root.iterfind(".//mi:session/mi:name", MI_NAMESPACE)]
 
 
 def check_daemon_folders(machine: Machine) -> Finding:

@@ -73,13 +73,17 @@ def keep_names() -> bool:
     return True
 
 
+def _list(*options: str, remedy: str = "") -> ET.Element:
+    """The daemon's list as XML; raises `Unavailable` without a session daemon."""
+    try:
+        return ET.fromstring(run_lttng("--mi", "xml", "list", *options))  # noqa: S314 - written by LTTng
+    except RecordingFailed as error:
+        raise Unavailable(f"no LTTng session daemon answers: {error.message}", remedy=remedy or error.remedy) from None
+
+
 def list_sessions() -> dict[str, dict[str, str]]:
     """Attributes of the daemon's sessions, by name; raises `Unavailable` without a session daemon."""
-    try:
-        root = ET.fromstring(run_lttng("--mi", "xml", "list"))  # noqa: S314 - written by LTTng
-    except RecordingFailed as error:
-        raise Unavailable(f"no LTTng session daemon answers: {error.message}", remedy=error.remedy) from None
-    sessions = root.iterfind(".//mi:session", MI_NAMESPACE)
+    sessions = _list().iterfind(".//mi:session", MI_NAMESPACE)
     every = ({child.tag.rpartition("}")[2]: child.text or "" for child in each} for each in sessions)
     return {each["name"]: each for each in every}
 
@@ -96,8 +100,9 @@ def copy_names(target: Path) -> bool:
             with writing(target):
                 shutil.copytree(Path(active[KEPT]["path"]) / "archives", target)
             return True
-        for name in (name for name, each in active.items() if each["snapshot_mode"] == "1"):
-            run_lttng("snapshot", "record", "-s", name, f"file://{target.resolve()}")
+        snapshots = [name for name, each in active.items() if each["snapshot_mode"] == "1"]
+        if snapshots:
+            run_lttng("snapshot", "record", "-s", snapshots[0], f"file://{target.resolve()}")
             return True
     return False
 
@@ -141,13 +146,9 @@ def registered_processes() -> Mapping[int, str]:
     Raises `Unavailable` without a session daemon, or if none has registered there.
     """
     domain = os.environ.get(_DOMAIN, "0")
-    try:
-        root = ET.fromstring(run_lttng("--mi", "xml", "list", "--userspace"))  # noqa: S314 - written by LTTng
-    except RecordingFailed as error:
-        remedy = "start `lttng-sessiond --daemonize` before the nodes, as the same user (or root)"
-        raise Unavailable(f"no LTTng session daemon answers: {error.message}", remedy=remedy) from None
     traced = set()
-    for each in root.iterfind(".//mi:pid", MI_NAMESPACE):
+    no_daemon = "start `lttng-sessiond --daemonize` before the nodes, as the same user (or root)"
+    for each in _list("--userspace", remedy=no_daemon).iterfind(".//mi:pid", MI_NAMESPACE):
         names = [event.text or "" for event in each.iterfind(".//mi:event/mi:name", MI_NAMESPACE)]
         if any(name.startswith(("ros2:", "ldos:")) for name in names):
             traced.add(int(each.findtext("mi:id", "0", MI_NAMESPACE)))
@@ -182,14 +183,13 @@ class AttachedRecorder(LttngRecorder):
     """A recording of running processes, by pid; see `Recorder`.
 
     Attributes:
-        has_names: True if a snapshot session has kept the names of their nodes.
+        has_names: True if a session has kept the names of their nodes.
     """
 
     def __init__(
         self, directory: Path, log_directory: Path, *, processes: Collection[int], events: Sequence[str] = ()
     ) -> None:
-        self._machine = _MachineDaemon(log_directory)
-        super().__init__(directory, log_directory, events=events, daemon=self._machine)
+        super().__init__(directory, log_directory, events=events, daemon=_MachineDaemon(log_directory))
         self._pids = sorted(processes)
         self.has_names = False
         self._is_undone_at_end = False
@@ -204,7 +204,7 @@ class AttachedRecorder(LttngRecorder):
             return
         is_gone = self._run("list", self._session).returncode != 0
         with suppress(MendFailed) if is_gone else nullcontext():  # somebody destroyed it
-            self._machine.stop()
+            self._daemon.stop()
 
     @property
     def _place(self) -> Path:
@@ -212,8 +212,8 @@ class AttachedRecorder(LttngRecorder):
 
     def _prepare(self) -> None:
         """Confines the session to the processes, and ends it with this process."""
-        undo = self._machine.resources.enter_context(undone_at_end(Path(os.devnull)))
-        undo.register(RunCommand((*self._machine.join_prefix, "lttng", "--no-sessiond", "destroy", self._session)))
+        undo = self._daemon.resources.enter_context(undone_at_end(Path(os.devnull)))
+        undo.register(RunCommand((*self._daemon.join_prefix, "lttng", "--no-sessiond", "destroy", self._session)))
         self._is_undone_at_end = True
         self._lttng("untrack", "-u", "-s", self._session, "--vpid", "--all")
         self._lttng("track", "-u", "-s", self._session, f"--vpid={','.join(map(str, self._pids))}")

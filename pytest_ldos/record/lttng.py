@@ -294,7 +294,7 @@ def _run(
 
 def _output_of(done: subprocess.CompletedProcess[str], arguments: Sequence[str], *, remedy: str) -> str:
     if done.returncode != 0:
-        reason = last_error_line(done.stderr) or "no reason given"
+        reason = last_error_line(done.stderr.strip() or done.stdout) or "no reason given"
         raise RecordingFailed(f"`lttng {' '.join(arguments)}` failed: {reason}", remedy=remedy)
     return done.stdout
 

@@ -11,20 +11,14 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.ros2 import Phase
-from pytest_ldos.host.availability import find_ros_packages
 from pytest_ldos.measure.metrics.declared import parts_of
 from pytest_ldos.measure.metrics.evidence import IN_RUNS, RUNS, RUNS_WITH
-from pytest_ldos.robot.stack.ros2.installed import ros2_available
-from pytest_ldos.scenario.model import Ros2Spec, StackSpec
-from pytest_ldos.scenario.words import StimulusKind
-from tests.builders.needs import lttng_here
+from tests.builders.loops import HINGE, nodes_of, why_no_loop
 from tests.builders.pages import ROOT
 from tests.integration.project import Project, make_project
 
-LOOP = StackSpec(stimulus=StimulusKind.WINDOW, ros2=Ros2Spec(launch_file="loop/loop.launch.py", controllers=("a",)))
 _NEEDS = ("controller_manager", "controller_interface", "joint_state_broadcaster", "ldos_control_probe")
-_REASONS = [each.reason for each in (ros2_available(LOOP), lttng_here(), find_ros_packages(_NEEDS)) if not each.ok]
-pytestmark = pytest.mark.skipif(bool(_REASONS), reason="; ".join(_REASONS) or "ros2_control is sourced")
+pytestmark = pytest.mark.skipif(bool(why_no_loop(_NEEDS)), reason=why_no_loop(_NEEDS) or "ros2_control is sourced")
 
 RATE_HZ = 500
 EVERY = 100
@@ -34,11 +28,7 @@ LAUNCH = f"""
 from launch import LaunchDescription
 from launch_ros.actions import Node
 
-ROBOT = '''<robot name="hinge"><link name="base"/><link name="arm"/>
-<joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/></joint>
-<ros2_control name="hinge" type="system"><hardware><plugin>mock_components/GenericSystem</plugin></hardware>
-<joint name="hinge"><command_interface name="position"/><state_interface name="position"/></joint>
-</ros2_control></robot>'''
+ROBOT = '''{HINGE}'''
 
 def generate_launch_description():
     types = {{
@@ -47,16 +37,7 @@ def generate_launch_description():
         "ldos_control_probe.type": "ldos_control_probe/ControlProbe",
     }}
     return LaunchDescription([
-        Node(
-            package="robot_state_publisher",
-            executable="robot_state_publisher",
-            parameters=[{{"robot_description": ROBOT}}],
-        ),
-        Node(
-            package="controller_manager",
-            executable="ros2_control_node",
-            parameters=[{{"update_rate": {RATE_HZ}}}, types],
-        ),
+        {nodes_of(RATE_HZ, "types")}
         Node(package="controller_manager", executable="spawner", arguments={CONTROLLERS}),
     ])
 """

@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 
 from pytest_ldos.host.availability import find_ros_packages
-from pytest_ldos.robot.stack.ros2.installed import ros2_available
-from pytest_ldos.scenario.model import Ros2Spec, StackSpec
-from pytest_ldos.scenario.words import StimulusKind
-from tests.builders.needs import lttng_here
+from tests.builders.loops import HINGE, nodes_of, why_no_loop
 from tests.integration.project import Project, make_project
 
-LOOP = StackSpec(stimulus=StimulusKind.WINDOW, ros2=Ros2Spec(launch_file="loop/loop.launch.py", controllers=("a",)))
 _NEEDS = ("controller_manager", "joint_state_broadcaster", "pal_statistics_msgs", "robot_state_publisher")
-_REASONS = [each.reason for each in (ros2_available(LOOP), lttng_here(), find_ros_packages(_NEEDS)) if not each.ok]
-pytestmark = pytest.mark.skipif(bool(_REASONS), reason="; ".join(_REASONS) or "ros2_control is sourced")
+pytestmark = pytest.mark.skipif(bool(why_no_loop(_NEEDS)), reason=why_no_loop(_NEEDS) or "ros2_control is sourced")
 
 RATE_HZ = 2000
 BOTH = ("joint_state_broadcaster", "ldos_control_probe")
@@ -30,11 +25,7 @@ from launch import LaunchDescription
 from launch.actions import ExecuteProcess
 from launch_ros.actions import Node
 
-ROBOT = '''<robot name="hinge"><link name="base"/><link name="arm"/>
-<joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/></joint>
-<ros2_control name="hinge" type="system"><hardware><plugin>mock_components/GenericSystem</plugin></hardware>
-<joint name="hinge"><command_interface name="position"/><state_interface name="position"/></joint>
-</ros2_control></robot>'''
+ROBOT = '''{HINGE}'''
 
 def generate_launch_description():
     controllers = {{
@@ -43,16 +34,7 @@ def generate_launch_description():
     }}
     witness = [sys.executable, str(Path(__file__).with_name("witness.py"))]
     return LaunchDescription([
-        Node(
-            package="robot_state_publisher",
-            executable="robot_state_publisher",
-            parameters=[{{"robot_description": ROBOT}}],
-        ),
-        Node(
-            package="controller_manager",
-            executable="ros2_control_node",
-            parameters=[{{"update_rate": {RATE_HZ}}}, controllers],
-        ),
+        {nodes_of(RATE_HZ, "controllers")}
         Node(package="controller_manager", executable="spawner", arguments=["joint_state_broadcaster"]),
         ExecuteProcess(cmd=witness, name="witness"),
     ])

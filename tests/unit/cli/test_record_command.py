@@ -1,4 +1,4 @@
-"""`ldos record`: what it refuses, and that it records until it is told to end."""
+"""`ldos record`: what it refuses, what it says, and its ends."""
 
 from __future__ import annotations
 
