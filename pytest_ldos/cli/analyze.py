@@ -27,8 +27,6 @@ from pytest_ldos.cli.traces import (
     read_observed,
     refuse_existing,
 )
-from pytest_ldos.fleet.choose import choose_scheduler
-from pytest_ldos.fleet.tasks import InProcess, Scheduler
 from pytest_ldos.fleet.traces import Request, find_traces
 from pytest_ldos.measure.metrics.catalogue import OwnMetric, OwnSource, catalogue_of, load_metrics
 from pytest_ldos.measure.metrics.declared import in_traces
@@ -195,9 +193,8 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         typer.Option(
             metavar="WHERE",
             help=(
-                "Dask scheduler for many traces, or the windows of one (--window): local (processes here; default "
-                "for many), synchronous (this process), or tcp://HOST:PORT of a running one, whose workers must see "
-                "the same paths."
+                "Dask scheduler for many traces: local (processes here; default), synchronous (this process), or "
+                "tcp://HOST:PORT of a running one, whose workers must see the same paths."
             ),
         ),
     ] = None,
@@ -238,15 +235,14 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     own = load_metrics(metrics)
     catalogue_of(own, request.declared)  # refuses names that are taken before reading
     together = together or bool(clock_offset)
-    spreads = scheduler is not None or workers is not None
     if not against:
         found = find_traces(traces, together=together)
-        if len(found) > 1 or len(traces) > 1 or (spreads and window is None):
-            report = _is_report(output)
+        if len(found) > 1 or len(traces) > 1 or scheduler is not None or workers is not None:
+            report, remedy = _is_report(output), "name that trace alone, without --scheduler and --workers"
             asked = {"--pid": pid, "--clock-offset": clock_offset, "--window": window, f"--output {output}": report}
             for option, given in asked.items():
                 if given:
-                    raise ConfigurationError(f"{option} belongs to one trace", remedy="name that trace alone")
+                    raise ConfigurationError(f"{option} belongs to one trace", remedy=remedy)
             analyze_many(found, request, scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
             return
     _require_output(output, against, force=force)
@@ -258,7 +254,6 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         clock_offsets=clock_offset or (),
         drawn=drawn,
         window_s=window,
-        readers=choose_scheduler(scheduler, workers=workers) if spreads else InProcess(),
     )
     if against:
         heads, bases = find_runs(traces, against, together=together)
@@ -288,12 +283,10 @@ def _analyze_one(
     clock_offsets: Sequence[str],
     drawn: bool,
     window_s: float | None,
-    readers: Scheduler,
 ) -> tuple[Analysis, list[str]]:
     with step_bar() as step:
         step("reading the trace", 0, 1)
-        with readers.spreading() as spread:
-            observed = read_observed(trace, pids, on_corrupt=request.on_corrupt, window_s=window_s, spread=spread)
+        observed = read_observed(trace, pids, on_corrupt=request.on_corrupt, window_s=window_s)
         step("finding the flow of messages", 0, 1)
         offsets, notes = find_clock_offsets(observed, clock_offsets)
         model = shift_clocks(observed, offsets) if offsets else observed

@@ -75,18 +75,17 @@ def read_observed(
     *,
     on_corrupt: ReadOnCorrupt,
     window_s: float | None,
-    spread: build.Spread | None = None,
 ) -> ExecutionModel:
     """Reads the model of the given processes, by default all.
 
-    Reads in windows if their length is given, or if the model would not fit into memory; `spread` to other processes.
+    Reads in windows if their length is given, or if the model would not fit into memory.
     """
     if window_s is None and _fits(trace):
         decoded = read_trace(trace, events=build.NEEDED_EVENTS, on_corrupt=on_corrupt)
         return _observed(partial(build.build_execution, decoded), pids, decoded.directory)
     window_ns = None if window_s is None else round(window_s * NS_PER_S)
     with open_in_windows(trace, window_ns=window_ns, on_corrupt=on_corrupt) as windows:
-        return _observed(partial(build.build_execution_in_windows, windows, spread=spread), pids, trace)
+        return _observed(partial(build.build_execution_in_windows, windows), pids, trace)
 
 
 def _fits(trace: Path) -> bool:

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.text import one_line
-from pytest_ldos.fleet.tasks import InProcess, Scheduler, interrupts_wait, run_tasks, spread_over
+from pytest_ldos.fleet.tasks import InProcess, Scheduler, interrupts_wait, run_tasks
 from pytest_ldos.fleet.traces import Found, Request, TraceSummary
 from pytest_ldos.host.cpu import our_cpus
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.trace.ctf.files import address_of
-from pytest_ldos.trace.ctf.read import THREADS_VARIABLE, WindowedTrace
-from pytest_ldos.trace.execution.build import Spread, WindowTask
-from pytest_ldos.trace.execution.window_rows import WholeTrace, WindowRows
+from pytest_ldos.trace.ctf.read import THREADS_VARIABLE
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,11 +46,6 @@ class LocalCluster:
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
         with connected_cluster(min(self.workers, max(len(traces), 1))) as client:
             yield from run_tasks(client, traces, request)
-
-    @contextmanager
-    def spreading(self) -> Iterator[Spread]:
-        with connected_cluster(self.workers) as client:
-            yield spread_over(client)
 
 
 @contextmanager
@@ -161,16 +154,6 @@ class RemoteScheduler:
         with self._client() as client:
             require_able_workers(client, self.address, list(map(str, seen)), limit_s=ANSWER_S)
             yield from run_tasks(client, traces, request)
-
-    @contextmanager
-    def spreading(self) -> Iterator[Spread]:
-        with self._client() as client:
-
-            def read(trace: WindowedTrace, whole: WholeTrace, tasks: Iterator[WindowTask]) -> Iterator[WindowRows]:
-                require_able_workers(client, self.address, [str(trace.folder)], limit_s=ANSWER_S)
-                yield from spread_over(client)(trace, whole, tasks)
-
-            yield read
 
     @contextmanager
     def _client(self) -> Iterator[Client]:

@@ -1,17 +1,19 @@
 """Builds the execution model of a decoded trace, read at once or in windows.
 
 The few events that name entities (init events) and trials are read first, and all threads are counted. Then the rows
-of each window are built (`execution.window_rows`), in this or in other processes. Long numeric columns are in
+of each window are built (`execution.window_rows`). Long numeric columns are in
 memory-mapped files, text columns in memory.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,7 @@ import polars as pl
 
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.ros2 import Caret, Marker, Ros2
-from pytest_ldos.trace.ctf.read import DecodedTrace, Window, WindowedTrace
+from pytest_ldos.trace.ctf.read import DecodedTrace, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import (
     build_callback_runs,
     build_callbacks,
@@ -39,6 +41,7 @@ from pytest_ldos.trace.execution.window_rows import (
     CONTEXTS,
     WINDOWED_EVENTS,
     Carried,
+    Followed,
     WholeTrace,
     WindowReader,
     WindowRows,
@@ -233,41 +236,24 @@ def _numbers(frame: pl.DataFrame, name: str) -> Numbers:
     return times_of(frame, name) if kind == pl.Int64 else frame[name].to_numpy()
 
 
-@dataclass(frozen=True)
-class WindowTask:
-    """A window that another process may read, with `WindowReader.read`."""
-
-    window: Window
-    carried: Carried
-
-
-Spread = Callable[[WindowedTrace, WholeTrace, Iterator[WindowTask]], Iterator[WindowRows]]
-"""Reads windows in other processes; yields rows in the order of the windows."""
-
-
-def build_execution_in_windows(
-    trace: WindowedTrace, *, pids: Collection[int] | None = None, spread: Spread | None = None
-) -> ExecutionModel:
+def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | None = None) -> ExecutionModel:
     """Builds the model of a trace window by window; see `build_execution`.
 
-    If events of different threads have equal times, those of the later window come second.
-
-    Args:
-        spread: reads the windows in other processes; by default, this process reads them in order.
+    If events of different threads have equal times, those of the later window come second. If the trace is read by
+    several threads, one of them reads ahead: two windows are in memory.
 
     Raises:
         TraceUnreadable: see `build_execution`, and `WindowedTrace.read`.
         NotWritten: the disk for temporary files is full.
     """
     whole = _look_over(trace, pids)
-    rows = _read(trace, whole) if spread is None else spread(trace, whole, _tasks(trace, whole))
     named = Observed(whole.once, whole.census, None)
     endpoints = build_endpoints(named)
     kinds = (*endpoints.kinds(), build_callbacks(named, endpoints))
     parts: dict[str, _Parts] = {}
     unpaired: Counter[str] = Counter()
     ends = 0
-    for window, some in zip(trace.windows, rows, strict=True):
+    for window, some in zip(trace.windows, _read(trace, whole), strict=True):
         unpaired.update(some.counts)
         ends += some.ends
         numbers = {kind.table: kind.registry.adopt(some.discovered[kind.table]) for kind in kinds}
@@ -289,24 +275,38 @@ def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace
     _check_time(once)
     census = ThreadCensus(once.traces)
     count_threads(census, once, READ_EVENTS, pids)
-    for window in trace.windows:
-        some = trace.read(events=WINDOWED_EVENTS, fields=(*CONTEXTS, "procname"), window=window)
+    fields = (*CONTEXTS, "procname")
+    windows = (trace.read(events=WINDOWED_EVENTS, fields=fields, window=window) for window in trace.windows)
+    for some in _ahead(windows, trace.threads):
         count_threads(census, some, WINDOWED_EVENTS, pids)
     whole = WholeTrace(once, census, pids)
     return replace(whole, once=replace(once, events=observed_tables(once, whole)))
 
 
 def _read(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowRows]:
-    reader, carried = WindowReader(trace, whole), Carried()
-    for window in trace.windows:
-        rows, carried = reader.read(window, carried)
-        yield rows
+    for reader, followed in _ahead(_follow(trace, whole), trace.threads):
+        yield reader.rows(followed)
 
 
-def _tasks(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowTask]:
-    """Each window with the state that its predecessor leaves open."""
-    reader, carried = WindowReader(trace, whole), Carried()
-    for window in trace.windows:
-        yield WindowTask(window, carried)
-        if window != trace.windows[-1]:
-            carried = reader.carry(window, carried)
+def _follow(trace: WindowedTrace, whole: WholeTrace) -> Iterator[tuple[WindowReader, Followed]]:
+    """Each window with a reader that is free until the next but one."""
+    readers, carried = cycle(WindowReader(trace, whole) for _ in range(2)), Carried()
+    for window, reader in zip(trace.windows, readers, strict=False):
+        followed = reader.follow(window, carried)
+        carried = followed.carried
+        yield reader, followed
+
+
+Item = TypeVar("Item")
+
+
+def _ahead(items: Iterator[Item], threads: int) -> Iterator[Item]:
+    """The items; if there are several threads, each is computed by another one while its predecessor is in use."""
+    if threads == 1:
+        yield from items
+        return
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item

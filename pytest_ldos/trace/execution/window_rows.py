@@ -7,7 +7,7 @@ The next window gets:
 - open callbacks, executions and the last wait of each thread; their rows get their ends later;
 - events of publications and takes that the border cuts; their rows are built there.
 
-Different processes can read the windows: each needs only its window and the carried state.
+To find that state is half of the work, so that a window can be followed while the rows of its predecessor are built.
 """
 
 from __future__ import annotations
@@ -155,8 +155,19 @@ class WindowRows:
     ends: int  # number of `callback_end`
 
 
+@dataclass(frozen=True)
+class Followed:
+    """Events of a window, its rows that may end later, those of them that are open, and what the next window gets."""
+
+    observed: Observed
+    ending: Frames
+    is_open: Mapping[str, Mask]
+    earlier_runs: int
+    carried: Carried
+
+
 class WindowReader:
-    """Reads windows of a trace, in any order."""
+    """Reads windows of a trace, in any order; one at a time."""
 
     def __init__(self, trace: WindowedTrace, whole: WholeTrace) -> None:
         self._trace, self._whole = trace, whole
@@ -166,23 +177,18 @@ class WindowReader:
         self._endpoints = build_endpoints(named)
         self._callbacks = build_callbacks(named, self._endpoints)
 
-    def read(self, window: Window, carried: Carried) -> tuple[WindowRows, Carried]:
-        observed, ending, is_open, carry = self._follow(window, carried)
-        kinds = self._endpoints.kinds()
+    def rows(self, followed: Followed) -> WindowRows:
+        """Rows of the window that was followed last."""
+        observed, kinds = followed.observed, self._endpoints.kinds()
         for kind in kinds:
             kind.registry.begin_window()
-        earlier = len(carried.events.get(Ros2.CALLBACK_START, ()))
-        frames, counts = build_frequent(observed, self._endpoints, self._callbacks, earlier_runs=earlier)
+        frames, counts = build_frequent(observed, self._endpoints, self._callbacks, earlier_runs=followed.earlier_runs)
         discovered = {kind.table: kind.registry.discovered() for kind in (*kinds, self._callbacks)}
         ends = len(observed.events(Ros2.CALLBACK_END))
-        return WindowRows({**frames, **ending}, is_open, discovered, counts, ends), carry
+        return WindowRows({**frames, **followed.ending}, followed.is_open, discovered, counts, ends)
 
-    def carry(self, window: Window, carried: Carried) -> Carried:
-        """The state carried into the next window; cheaper than `read`."""
-        return self._follow(window, carried)[3]
-
-    def _follow(self, window: Window, carried: Carried) -> tuple[Observed, Frames, dict[str, Mask], Carried]:
-        """Events of a window, its rows that may end later, those that are open, and what the next window gets."""
+    def follow(self, window: Window, carried: Carried) -> Followed:
+        """Reads the events of a window, and finds the state that is carried into the next one."""
         tables = observed_tables(self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window), self._whole)
         joined = {name: _join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)}
         own = {str(name): table for name, table in joined.items() if table is not None and len(table)}
@@ -206,8 +212,9 @@ class WindowReader:
         for name, table in _OPEN.items():
             if is_open[table].any():
                 on[str(name)] = select_rows(own[name], is_open[table])
+        ending = {"callback_runs": runs, "waits": waits, "executions": executions}
         carry = Carried(on, tuple(each[is_executing] for each in latest))
-        return observed, {"callback_runs": runs, "waits": waits, "executions": executions}, is_open, carry
+        return Followed(observed, ending, is_open, len(carried.events.get(Ros2.CALLBACK_START, ())), carry)
 
 
 def build_frequent(

@@ -450,6 +450,9 @@ def test_windows_of_absent_processes_are_refused(analyze, golden):
 def test_windows_need_a_single_trace(analyze, golden):
     with pytest.raises(ConfigurationError, match="--window belongs to one trace"):
         analyze(golden("talker_listener"), golden("talker_listener_fastdds"), "--window", "1")
+    with pytest.raises(ConfigurationError, match="--window belongs to one trace") as caught:
+        analyze(golden("talker_listener"), "--window", "1", "--workers", "2")
+    assert caught.value.remedy == "name that trace alone, without --scheduler and --workers"
 
 
 def of_two_hosts(golden, folder):
