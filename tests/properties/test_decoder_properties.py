@@ -16,7 +16,7 @@ from pytest_ldos.trace.ctf.read import read_trace
 from tests.builders.ctf import Array, Event, Field, Int, Packet, Record, Seq, Struct, Text, TraceBuilder
 
 SLOW = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -129,7 +129,7 @@ def sample(tmp_path_factory) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_damaged_bytes_end_in_a_trace_or_a_refusal(sample, data):
     """Whatever is changed, cut or doubled: no crash, no hang, and only the named error."""

@@ -8,6 +8,7 @@ from scipy import stats
 
 from pytest_ldos.base.stats.adjust import match
 from pytest_ldos.base.stats.rank_tests import estimate_shift
+from tests.builders.representatives import representatives
 
 
 def asked(count, *, start=0):
@@ -55,8 +56,8 @@ def test_unexplained_values_are_hardly_matched():
     assert np.mean([each.correlation == 0 for each in seen]) > 0.75
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95])
-@pytest.mark.parametrize("count", [10, 30])
+@pytest.mark.parametrize("correlation", representatives([0.0, 0.5, 0.95], 2))
+@pytest.mark.parametrize("count", representatives([10, 30], 1))
 def test_variance_of_the_difference_is_the_residual_one(correlation, count):
     rng = np.random.default_rng([int(100 * correlation), count])
     ratios = []

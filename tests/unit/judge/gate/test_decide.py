@@ -695,7 +695,7 @@ def test_invalid_policies_are_refused(arguments):
 # --- properties -----------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), order=st.randoms(use_true_random=False))
 def test_the_order_of_trials_does_not_matter(seed, order):
     head, base = noisy_set(seed, factors={"T1": 1.2}), noisy_set(seed + 1)
@@ -708,7 +708,7 @@ def test_the_order_of_trials_does_not_matter(seed, order):
         assert (mine.ratio, mine.low, mine.high) == pytest.approx((yours.ratio, yours.low, yours.high), rel=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), factors=st.lists(st.floats(0.5, 3.0), min_size=2, max_size=4))
 def test_larger_shift_is_never_better(seed, factors):
     """The same trials, scaled: p-values fall and ratios rise with the factor."""
@@ -719,7 +719,7 @@ def test_larger_shift_is_never_better(seed, factors):
         assert larger.p_value <= smaller.p_value + 1e-12
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), failures=st.integers(0, 10))
 def test_failures_are_never_an_improvement(seed, failures):
     base = noisy_set(seed + 1)

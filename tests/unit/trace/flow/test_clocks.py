@@ -47,7 +47,7 @@ def test_true_offset_is_within_the_uncertainty():
     assert hosts.offsets() == {"arm": ClockOffset(0, 0, 0), "base": ClockOffset(-7 * S + 100, 400, 6)}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(-10 * S, 10 * S),
     st.lists(st.tuples(st.booleans(), st.integers(1, 5 * S // 1000)), min_size=1, max_size=12),
