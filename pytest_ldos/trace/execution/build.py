@@ -41,7 +41,6 @@ from pytest_ldos.trace.execution.window_rows import (
     CONTEXTS,
     WINDOWED_EVENTS,
     Carried,
-    Followed,
     WholeTrace,
     WindowReader,
     WindowRows,
@@ -284,17 +283,15 @@ def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace
 
 
 def _read(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowRows]:
-    for reader, followed in _ahead(_follow(trace, whole), trace.threads):
-        yield reader.rows(followed)
+    return (reader.rows() for reader in _ahead(_follow(trace, whole), trace.threads))
 
 
-def _follow(trace: WindowedTrace, whole: WholeTrace) -> Iterator[tuple[WindowReader, Followed]]:
-    """Each window with a reader that is free until the next but one."""
+def _follow(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowReader]:
+    """A reader for each window, after it has followed it; it is free again at the next but one."""
     readers, carried = cycle(WindowReader(trace, whole) for _ in range(2)), Carried()
     for window, reader in zip(trace.windows, readers, strict=False):
-        followed = reader.follow(window, carried)
-        carried = followed.carried
-        yield reader, followed
+        carried = reader.follow(window, carried)
+        yield reader
 
 
 Item = TypeVar("Item")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -155,15 +155,13 @@ class WindowRows:
     ends: int  # number of `callback_end`
 
 
-@dataclass(frozen=True)
-class Followed:
-    """Events of a window, its rows that may end later, those of them that are open, and what the next window gets."""
+class _Followed(NamedTuple):
+    """Events of a window, its rows that may end later, those of them that are open, and how many ran before it."""
 
     observed: Observed
     ending: Frames
     is_open: Mapping[str, Mask]
     earlier_runs: int
-    carried: Carried
 
 
 class WindowReader:
@@ -176,19 +174,10 @@ class WindowReader:
         self._lossy = bool(whole.once.stats.losses)
         self._endpoints = build_endpoints(named)
         self._callbacks = build_callbacks(named, self._endpoints)
+        self._followed: list[_Followed] = []  # of these, `rows` takes the only one away: it is large
 
-    def rows(self, followed: Followed) -> WindowRows:
-        """Rows of the window that was followed last."""
-        observed, kinds = followed.observed, self._endpoints.kinds()
-        for kind in kinds:
-            kind.registry.begin_window()
-        frames, counts = build_frequent(observed, self._endpoints, self._callbacks, earlier_runs=followed.earlier_runs)
-        discovered = {kind.table: kind.registry.discovered() for kind in (*kinds, self._callbacks)}
-        ends = len(observed.events(Ros2.CALLBACK_END))
-        return WindowRows({**frames, **followed.ending}, followed.is_open, discovered, counts, ends)
-
-    def follow(self, window: Window, carried: Carried) -> Followed:
-        """Reads the events of a window, and finds the state that is carried into the next one."""
+    def follow(self, window: Window, carried: Carried) -> Carried:
+        """Reads the events of a window, and returns the state that is carried into the next one."""
         tables = observed_tables(self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window), self._whole)
         joined = {name: _join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)}
         own = {str(name): table for name, table in joined.items() if table is not None and len(table)}
@@ -213,8 +202,20 @@ class WindowReader:
             if is_open[table].any():
                 on[str(name)] = select_rows(own[name], is_open[table])
         ending = {"callback_runs": runs, "waits": waits, "executions": executions}
-        carry = Carried(on, tuple(each[is_executing] for each in latest))
-        return Followed(observed, ending, is_open, len(carried.events.get(Ros2.CALLBACK_START, ())), carry)
+        earlier = len(carried.events.get(Ros2.CALLBACK_START, ()))
+        self._followed = [_Followed(observed, ending, is_open, earlier)]
+        return Carried(on, tuple(each[is_executing] for each in latest))
+
+    def rows(self) -> WindowRows:
+        """Rows of the window that was followed last; only once."""
+        observed, ending, is_open, earlier = self._followed.pop()
+        kinds = self._endpoints.kinds()
+        for kind in kinds:
+            kind.registry.begin_window()
+        frames, counts = build_frequent(observed, self._endpoints, self._callbacks, earlier_runs=earlier)
+        discovered = {kind.table: kind.registry.discovered() for kind in (*kinds, self._callbacks)}
+        ends = len(observed.events(Ros2.CALLBACK_END))
+        return WindowRows({**frames, **ending}, is_open, discovered, counts, ends)
 
 
 def build_frequent(
