@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.record.attach import registered_processes
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.stack.protocol import OURS, Installation
 from pytest_ldos.robot.stack.ros2.backend import Members, Ros2Stack
@@ -28,8 +28,11 @@ _POLL_S: Final = 0.2
 class RunningTree:
     """Processes that run already, and are missed if one ends; `events` are lines of `state`."""
 
-    def __init__(self) -> None:
-        self._processes = {pid: (name, psutil.Process(pid)) for pid, name in registered_processes().items()}
+    def __init__(self, processes: Mapping[int, str]) -> None:
+        try:
+            self._processes = {pid: (name, psutil.Process(pid)) for pid, name in processes.items()}
+        except psutil.NoSuchProcess as error:
+            raise BringUpFailed(f"{processes[error.pid]} (pid {error.pid}) ended before it was measured") from None
         self._is_left = threading.Event()
 
     def pids(self) -> Collection[int]:
@@ -51,7 +54,7 @@ class RunningTree:
 
 
 class RunningBackend:
-    """See `StackBackend`; its processes are those that registered with the tracer in this environment's DDS domain."""
+    """See `StackBackend`; its processes are those that are recorded."""
 
     def __init__(
         self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
@@ -73,7 +76,7 @@ class RunningBackend:
             "RCUTILS_LOGGING_USE_STDOUT": "0",
             "PYTHONUNBUFFERED": "1",
         }
-        tree = RunningTree()
+        tree = RunningTree(self._recorder.processes)
         self._resources.callback(tree.leave)
         group = ProcessGroup(log_directory=self._logs, environment=own, death_signal=signal.SIGINT)
         self._resources.callback(group.stop)
