@@ -342,7 +342,8 @@ class OutsideMeter:
             return
         refuse_unknown_loops(self._of_loops, loops)
         for subject, found in topics.items():
-            require(not isinstance(found, str), f"metric 'topic:{subject}': {found}", remedy="see [tool.ldos] metrics")
+            reason = f"metric 'topic:{subject}': {found}"
+            require(not isinstance(found, str), reason, remedy="correct it in [tool.ldos] metrics")
         if self._of_processes:
             refuse_absent(self._of_processes, list(self._rig.stack.processes().values()))
         if any(spec.node for spec in self._of_processes):

@@ -326,25 +326,28 @@ class Ros2Backend:
         group = ProcessGroup(
             log_directory=self._logs, prefix=self._recorder.prefix, environment=recorded, death_signal=signal.SIGINT
         )
-        self._resources.callback(group.stop)
-        program = plan.command(self._logs, self._sourced)
-        name = "goal_client" if self._spec.moves_arm else "stimulus"
-        client = None if program is None else group.start(name, program, talk=True)
         assert tree.child.process.stdout is not None
-        stack = Ros2Stack(
-            self._spec,
-            plan,
-            isolation=isolation,
-            members=Members(tree.pids, tree.child.process.stdout),
-            client=client,
-            group=group,
-            log_directory=self._logs,
-            info=ros2_info(self._spec, self._sourced),
-        )
+        stack = self._assemble(plan, group, isolation, Members(tree.pids, tree.child.process.stdout))
         stack.become_ready(self._resources, on_waiting)
         for name, thief in thief_commands(self._spec.faults.cpu_steal, cpus_of(self._spec)).items():
             group.start(name, thief)
         return stack
+
+    def _assemble(self, plan: StimulusPlan, group: ProcessGroup, isolation: Isolation, members: Members) -> Ros2Stack:
+        """Starts the stimulus in the group."""
+        self._resources.callback(group.stop)
+        program = plan.command(self._logs, self._sourced)
+        name = "goal_client" if self._spec.moves_arm else "stimulus"
+        return Ros2Stack(
+            self._spec,
+            plan,
+            isolation=isolation,
+            members=members,
+            client=None if program is None else group.start(name, program, talk=True),
+            group=group,
+            log_directory=self._logs,
+            info=ros2_info(self._spec, self._sourced),
+        )
 
     def _launch_command(self) -> list[str]:
         ros2 = self._spec.ros2

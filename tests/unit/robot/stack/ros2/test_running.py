@@ -12,7 +12,7 @@ from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.record import choose
 from pytest_ldos.record.choose import choose_recorder
-from pytest_ldos.robot.stack.ros2 import running
+from pytest_ldos.robot.stack.ros2 import backend, running
 from pytest_ldos.robot.stack.ros2.running import RunningBackend, RunningTree
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind, StimulusKind
@@ -35,16 +35,16 @@ def test_stack_consists_of_the_recorded_processes(tmp_path, monkeypatch):
     registered = {os.getpid(): "talker"}
     monkeypatch.setattr(choose, "registered_processes", lambda: dict(registered))
     monkeypatch.setattr(running, "ros2_available", lambda _: Availability(True))
-    monkeypatch.setattr(running, "ros2_info", lambda _: None)
-    monkeypatch.setattr(running, "Ros2Stack", Stack)
+    monkeypatch.setattr(backend, "ros2_info", lambda *_: None)
+    monkeypatch.setattr(backend, "Ros2Stack", Stack)
     recorder = choose_recorder(tmp_path / "trace", tmp_path, switches=True, is_attached=True)
     registered[psutil.Process().ppid()] = "late"
     spec = StackSpec(kind=StackKind.RUNNING, stimulus=StimulusKind.WINDOW)
-    backend = RunningBackend(spec, recorder=recorder, log_directory=tmp_path)
+    stack = RunningBackend(spec, recorder=recorder, log_directory=tmp_path)
     try:
-        assert backend.start().pids == {os.getpid()} == {*recorder.processes}
+        assert stack.start().pids == {os.getpid()} == {*recorder.processes}
     finally:
-        backend.stop()
+        stack.stop()
 
 
 def test_process_that_ended_before_its_stack_was_measured():
