@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from inspect import getdoc
 from itertools import groupby
@@ -13,11 +13,18 @@ from typing import Final
 import pytest_ldos
 from docs.generate.text import flowing, table
 from pytest_ldos.base import errors
-from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.errors import ConfigurationError, LdosError, TraceUnreadable
 
 SOURCE: Final = Path(pytest_ldos.__file__).parent
 KINDS: Final = tuple(each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, LdosError))
 _BLANK: Final = "…"
+_REQUIRE: Final = "require"
+_PLACES: Final = {kind.__name__: (kind.__name__, 2 if kind is TraceUnreadable else 0) for kind in KINDS} | {
+    _REQUIRE: (ConfigurationError.__name__, 1)
+}
+"""Class of the error and place of the message among the arguments, by the function that is called."""
+
+Texts = Mapping[str, ast.expr]  # expressions of texts, by the name of a variable or constant
 
 
 @dataclass(frozen=True, order=True)
@@ -47,30 +54,61 @@ def messages_page() -> Iterator[str]:
 
 
 def _messages() -> Iterator[Message]:
-    names = {kind.__name__ for kind in KINDS}
     for file in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
-                found = _read(node, node.func.id)
-                if found.text.strip(f"{_BLANK} :,()'"):
-                    yield found
+        yield from _below(ast.parse(file.read_text("utf-8")), {})
 
 
-def _read(call: ast.Call, kind: str) -> Message:
-    remedy = next((each.value for each in call.keywords if each.arg == "remedy"), None)
-    place = 2 if kind == "TraceUnreadable" else 0
+def _below(scope: ast.AST, outer: Texts) -> Iterator[Message]:
+    """Messages in a module or a function, also in its functions; `outer` are the texts of names around it."""
+    nodes = list(_of_scope(scope))
+    known = {**outer, **dict(pair for node in nodes for pair in _named(node))}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            yield from _below(node, known)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _PLACES:
+            found = _read(node, known)
+            if found.text.strip(f"{_BLANK} :,()'"):
+                yield found
+
+
+def _of_scope(scope: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(scope):
+        yield node
+        if not isinstance(node, ast.FunctionDef):
+            yield from _of_scope(node)
+
+
+def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names that are given a text, with its expression."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        return
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+        pairs = zip(target.elts, node.value.elts, strict=False) if several else [(target, node.value)]
+        for name, value in pairs:
+            if isinstance(name, ast.Name) and isinstance(value, ast.Constant | ast.JoinedStr | ast.BinOp):
+                yield name.id, value
+
+
+def _read(call: ast.Call, known: Texts) -> Message:
+    assert isinstance(call.func, ast.Name)
+    kind, place = _PLACES[call.func.id]
     text = call.args[place] if len(call.args) > place else None
-    return Message(kind, _text(text), _text(remedy))
+    last = call.args[place + 1] if call.func.id == _REQUIRE and len(call.args) > place + 1 else None
+    remedy = next((each.value for each in call.keywords if each.arg == "remedy"), last)
+    return Message(kind, _text(text, known), _text(remedy, known))
 
 
-def _text(node: ast.expr | None) -> str:
+def _text(node: ast.expr | None, known: Texts) -> str:
     """A string with blanks for what is not in the source; empty for no string at all."""
+    if isinstance(node, ast.Name) and node.id in known:
+        return _text(known[node.id], {name: value for name, value in known.items() if name != node.id})
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(_text(part) if isinstance(part, ast.Constant) else _BLANK for part in node.values)
+        return "".join(_text(part, {}) for part in node.values)
     if isinstance(node, ast.BinOp):
-        return _text(node.left) + _text(node.right)
+        return _text(node.left, known) + _text(node.right, known)
     return _BLANK if node is not None else ""
 
 

@@ -13,6 +13,7 @@ import math
 import os
 import re
 import tempfile
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -42,6 +43,15 @@ def field_types(kind: Any) -> Mapping[str, Any]:
 def _field_types(kind: Any) -> Mapping[str, Any]:
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
+
+
+Made = TypeVar("Made")
+
+
+def copied(kind: type[Made], *sources: object, **own: Any) -> Made:
+    """A dataclass with its `own` fields; the others are those of the same name of the first source that has them."""
+    given = [{name: getattr(each, name) for name in field_types(kind) if hasattr(each, name)} for each in sources]
+    return kind(**ChainMap(own, *given))
 
 
 def left_by_git(text: str) -> tuple[str, str] | None:
@@ -161,7 +171,6 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-_Read = TypeVar("_Read")
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _DAMAGE: Final = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, ConfigurationError)
 """Exceptions raised by damaged documents."""
@@ -183,7 +192,7 @@ class RecordFormat:
         document = {"kind": self.kind, "schema": self.schema, **values}
         return json.dumps(document, indent=1, allow_nan=False, default=default) + "\n"
 
-    def decode(self, text: str, path: Path, read: Callable[[dict[str, Any]], _Read]) -> _Read:
+    def decode(self, text: str, path: Path, read: Callable[[dict[str, Any]], Made]) -> Made:
         """Reads the fields of a file; `path` is named in errors.
 
         Raises `RecordUnreadable` if it is no JSON, of another kind or version, or `read` found it damaged.

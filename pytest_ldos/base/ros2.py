@@ -88,10 +88,23 @@ class Ros2(_Event):
 
 
 class Caret(_Event):
-    """Events of CARET, which have the middleware's stamp where older ROS 2 writes none."""
+    """Events of CARET, which have the middleware's stamp where older ROS 2 writes none.
 
+    An address may be bound to another one first, as Fast DDS copies a message before it stamps it.
+    """
+
+    BIND_ADDRESS = "ros2_caret:dds_bind_addr_to_addr", ("addr_from", "addr_to")
     BIND = "ros2_caret:dds_bind_addr_to_stamp", ("addr", "source_stamp")
     DISPATCH = "ros2:dispatch_subscription_callback", ("message", "callback", "source_stamp", "message_timestamp")
+
+
+_NAMING: Final = ("_init", "_added", "_link_node", "_register", "_to_ipb", "_to_subscription")
+
+CARETS_OWN: Final[Mapping[str, str]] = {
+    **{each.replace("ros2:", "ros2_caret:"): each for each in Ros2 if each.endswith(_NAMING)},
+    "ros2_caret:dds_write": Ros2.RMW_PUBLISH,
+}
+"""Events that CARET since 0.4 writes in place of ROS 2's, with the same fields, and ROS 2's names of them."""
 
 
 class Marker(_Event):

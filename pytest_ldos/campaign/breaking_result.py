@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.base.files import copied
 from pytest_ldos.base.series import Better, Invalid, Missing
 from pytest_ldos.base.stats.counts import LogisticCurve, estimate_correlation, fit_logistic
 from pytest_ldos.base.stats.several_tests import BoundaryTest
@@ -270,12 +271,9 @@ def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, Tri
             f"it is not judged: {record.unvalued} of {record.succeeded} trials that succeeded have no "
             f"{plan.criterion.metric_name} ({why})"
         )
-    return LevelSummary(
-        level=record.level,
-        standing=record.standing,
-        trials=record.trials,
-        broken=record.broken,
-        unvalued=record.unvalued,
+    return copied(
+        LevelSummary,
+        record,
         starts=len(record.batches),
         low=low,
         high=high,

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pytest_ldos.base.files import copied
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.rank_tests import Sample
@@ -68,12 +69,10 @@ _LARGEST_SHIFT: Final = 10.0
 
 
 def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
-    return Calibration(
-        scenario=template.scenario,
-        stack_kind=template.stack_kind,
-        fingerprint=template.fingerprint,
+    return copied(
+        Calibration,
+        template,
         made_at=template.started_at,
-        commit=template.commit,
         starts=len(starts),
         trials=sum(len(start.trials) for start in starts),
         runs=len({start.run for start in starts}),
@@ -144,14 +143,9 @@ def is_on_logs(values: Sample) -> bool:
 
 
 def to_noise(components: Components, *, usual_floor: float = USUAL_FLOOR) -> MetricNoise:
-    return MetricNoise(
-        trial_sd=components.trial_sd,
-        start_sd=components.start_sd,
-        start_df=components.start_df,
-        run_sd=components.run_sd,
-        run_df=components.run_df,
-        floor=choose_floor(run_sd=components.run_sd, largest_run_sd=components.largest_run_sd, usual_floor=usual_floor),
-    )
+    run_sd, largest = components.run_sd, components.largest_run_sd
+    floor = choose_floor(run_sd=run_sd, largest_run_sd=largest, usual_floor=usual_floor)
+    return copied(MetricNoise, components, floor=floor)
 
 
 def choose_floor(*, run_sd: float, largest_run_sd: float, usual_floor: float = USUAL_FLOOR) -> float:

@@ -16,7 +16,7 @@ import os
 import shutil
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Final
@@ -187,10 +187,10 @@ class AttachedRecorder(LttngRecorder):
     """
 
     def __init__(
-        self, directory: Path, log_directory: Path, *, processes: Collection[int], events: Sequence[str] = ()
+        self, directory: Path, log_directory: Path, *, processes: Mapping[int, str], events: Sequence[str] = ()
     ) -> None:
         super().__init__(directory, log_directory, events=events, daemon=_MachineDaemon(log_directory))
-        self._pids = sorted(processes)
+        self.processes = processes
         self.has_names = False
         self._is_undone_at_end = False
 
@@ -216,4 +216,4 @@ class AttachedRecorder(LttngRecorder):
         undo.register(RunCommand((*self._daemon.join_prefix, "lttng", "--no-sessiond", "destroy", self._session)))
         self._is_undone_at_end = True
         self._lttng("untrack", "-u", "-s", self._session, "--vpid", "--all")
-        self._lttng("track", "-u", "-s", self._session, f"--vpid={','.join(map(str, self._pids))}")
+        self._lttng("track", "-u", "-s", self._session, f"--vpid={','.join(map(str, sorted(self.processes)))}")

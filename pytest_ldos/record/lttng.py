@@ -182,6 +182,7 @@ class LttngRecorder:
     ) -> None:
         self.name = lttng_version()
         self.directory = directory
+        self.processes: Mapping[int, str] = {}
         self._lossless = lossless
         self._events = (*RECORDED, *(each for each in events if each not in WRAPPERS))
         self._calls = [each for each in events if each in WRAPPERS]

@@ -267,7 +267,7 @@ class WithSwitches:
         self._is_running = False
         self._files = 0
         self.name = f"{recorder.name}, {program_version('perf', 'perf')}"
-        self.directory = recorder.directory
+        self.directory, self.processes = recorder.directory, recorder.processes
 
     @property
     def prefix(self) -> Sequence[str]:

@@ -36,10 +36,12 @@ class Recorder(Protocol):
         environment: environment variables of recorded processes.
         open_environment: environment variables of recorded processes that cannot use `prefix`; replace both.
         directory: folder of the trace.
+        processes: names, by pid, of the running processes that it is confined to; empty if it records those it starts.
     """
 
     name: str
     directory: Path
+    processes: Mapping[int, str]
 
     @property
     def prefix(self) -> Sequence[str]: ...

@@ -30,7 +30,8 @@ class MetricKind(StrEnum):
     page faults of processes of the stack. ``UPDATE``, ``JITTER``: duration of one update of a controller or a hardware
     component, and the spread of the periods between them, as ros2_control's controller manager says. ``NUMBER``: a
     number that the stimulus reports of each trial. ``SPAN``, ``INTERVAL``, ``VALUE``, ``COUNT``, of the project's own
-    tracepoints: time from one event to another, time between two of the same, a field, and number of events.
+    tracepoints: time from one event to another, time between two of the same, a field, and number of events. ``TOPIC``:
+    a number in the messages of a topic.
     ``ALLOCATIONS``, ``FREES``, ``LOCKS``, ``BLOCKED``, also ``FAULTS``, of a control cycle or a callback's run: none.
     """
 
@@ -48,6 +49,7 @@ class MetricKind(StrEnum):
     INTERVAL = "interval"
     VALUE = "value"
     COUNT = "count"
+    TOPIC = "topic"
     ALLOCATIONS = "allocations"
     FREES = "frees"
     LOCKS = "locks"
@@ -82,7 +84,7 @@ class MetricKind(StrEnum):
     @property
     def is_in_traces(self) -> bool:
         """True if it can be extracted from a trace alone."""
-        return self is MetricKind.PATH or self.is_of_topic or self in _OF_EVENTS
+        return self is not MetricKind.TOPIC and (self is MetricKind.PATH or self.is_of_topic or self in _OF_EVENTS)
 
 
 class Statistic(StrEnum):
@@ -98,11 +100,12 @@ class Statistic(StrEnum):
 _NAME: Final = r"[^\s:,*\[\]]+"
 _EVENT: Final = rf"({_NAME}:{_NAME})"
 _MATCHING: Final = rf"{_EVENT}(?:\[({_NAME}(?:,{_NAME})*)\])?"
-_OF_EVENTS: Final = {  # an example, and a pattern with two groups for each event: its name and its fields
+_OF_EVENTS: Final = {  # an example, and a pattern with two groups for each event, or the topic: name and fields
     MetricKind.SPAN: ("my_pkg:begin:my_pkg:end:p50", f"{_MATCHING}:{_MATCHING}"),
     MetricKind.INTERVAL: ("my_pkg:tick:p99", _MATCHING),
     MetricKind.VALUE: ("my_pkg:solve:cost:max", f"{_EVENT}:({_NAME})"),
     MetricKind.COUNT: ("my_pkg:retry", f"{_EVENT}()"),
+    MetricKind.TOPIC: ("/planner/debug/processing_time_ms:data:p99", rf"(/{_NAME}):({_NAME})"),
 }
 
 
@@ -133,7 +136,8 @@ class MetricSpec:
     Attributes:
         subject: name of a path; topic; name or pattern of processes (``move_group``, ``planner_*``, ``*``) or a node in
             one (``node:/planner``), which may be followed by ``/`` and the name of threads; name of a controller or a
-            hardware component; name of a number; own events; ``control loop`` or a callback, also with ``:any``.
+            hardware component; name of a number; own events; topic and field; ``control loop`` or a callback, also with
+            ``:any``.
         statistic: of passages, spans, intervals or values; ``None`` for other kinds.
         path: the path named by `subject`; ``None`` for other kinds.
         better: better direction of a number, a value or a count.
@@ -254,8 +258,8 @@ def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
                 return _of_path(subject, paths)
             case MetricKind.NUMBER:
                 return _of_number(subject)
-            case MetricKind.SPAN | MetricKind.INTERVAL | MetricKind.VALUE | MetricKind.COUNT:
-                return _of_events(MetricKind(kind), subject)
+        if kind in _OF_EVENTS:
+            return _of_events(MetricKind(kind), subject)
         is_in_place = bool(place_of(text)[0])
         require(
             is_in_place or kind == MetricKind.FAULTS or kind not in EVIDENCE,
@@ -282,10 +286,10 @@ def _of_events(kind: MetricKind, subject: str) -> MetricSpec:
     text = f"{kind}:{subject}"
     found = re.match(rf"{_OF_EVENTS[kind][1]}(?=:|$)", subject)
     if not found:
-        event = "PROVIDER:NAME, in a span or an interval also PROVIDER:NAME[FIELD,FIELD]"
-        raise ConfigurationError(
-            f"metric '{text}' does not name its events", remedy=f"write '{kind}:{kind.example}'; an event is {event}"
-        )
+        event = "an event is PROVIDER:NAME, in a span or an interval also PROVIDER:NAME[FIELD,FIELD]"
+        what, form = ("its events", event) if kind.is_in_traces else ("topic and field", "a field may be point.x")
+        remedy = f"write '{kind}:{kind.example}'; {form}"
+        raise ConfigurationError(f"metric '{text}' does not name {what}", remedy=remedy)
     names, texts = found.groups()[::2], found.groups()[1::2]
     usual = ("vtid",) if kind is MetricKind.SPAN and not any(texts) else ()
     events = tuple(
@@ -302,7 +306,7 @@ def _of_events(kind: MetricKind, subject: str) -> MetricSpec:
         remedy=f"for the time from one to the next: 'interval:{names[0]}'",
     )
     words = subject[found.end() :].split(":")[1:]
-    has_direction = kind in (MetricKind.VALUE, MetricKind.COUNT)
+    has_direction = kind in (MetricKind.VALUE, MetricKind.COUNT, MetricKind.TOPIC)
     better = Better(words.pop()) if has_direction and words and words[-1] in set(Better) else Better.LOWER
     statistic = None
     if kind is not MetricKind.COUNT:
@@ -314,7 +318,8 @@ def _of_events(kind: MetricKind, subject: str) -> MetricSpec:
         f"metric '{text}' ends in '{':'.join(words)}'",
         remedy=f"leave it out: {last}{', and higher may follow' if has_direction else ''}",
     )
-    return MetricSpec(kind=kind, subject=found[0], statistic=statistic, better=better, events=events)
+    of_trace = events if kind.is_in_traces else ()
+    return MetricSpec(kind=kind, subject=found[0], statistic=statistic, better=better, events=of_trace)
 
 
 _MEDIAN: Final = "median"  # another name of p50

@@ -57,7 +57,7 @@ class StimulusSpec:
     @property
     def latencies(self) -> tuple[str, ...]:
         """Names of its built-in metrics; empty if its settings fix the duration of a trial."""
-        return self.LATENCIES
+        return ("T1", "T2", "T4") if getattr(self, "executing", "") else self.LATENCIES
 
     @property
     def action(self) -> str:
@@ -72,7 +72,7 @@ class StimulusSpec:
     @property
     def interface(self) -> str:
         """ROS type of its messages; empty for none."""
-        return ""
+        return str(getattr(self, "type", ""))
 
     @property
     def case_name(self) -> str:
@@ -82,7 +82,7 @@ class StimulusSpec:
     @property
     def longest_s(self) -> float:
         """Timeout of a trial."""
-        return _LONGEST_S
+        return float(getattr(self, "timeout_s", _LONGEST_S))
 
     @property
     def own_command(self) -> tuple[str, ...]:
@@ -148,6 +148,7 @@ class ActionSpec(StimulusSpec):
     NEEDS_GOALS = True
     PROGRAM = _PROGRAMS
     EMBEDDED = "action_caller"
+    LATENCIES = ("T4",)
 
     name: str = ""
     type: str = ""
@@ -166,20 +167,8 @@ class ActionSpec(StimulusSpec):
         self._require_seconds("timeout_s", self.timeout_s)
 
     @property
-    def latencies(self) -> tuple[str, ...]:
-        return ("T1", "T2", "T4") if self.executing else ("T4",)
-
-    @property
     def action(self) -> str:
         return self.name
-
-    @property
-    def interface(self) -> str:
-        return self.type
-
-    @property
-    def longest_s(self) -> float:
-        return self.timeout_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,10 +201,6 @@ class ServiceSpec(StimulusSpec):
     @property
     def service(self) -> str:
         return self.name
-
-    @property
-    def interface(self) -> str:
-        return self.type
 
     @property
     def longest_s(self) -> float:
@@ -339,6 +324,7 @@ class ScriptSpec(StimulusSpec):
     KIND = StimulusKind.SCRIPT
     NEEDS = ("command",)
     NOT_READY = "the script did not report that it is ready"
+    LATENCIES = ("T4",)
 
     command: tuple[str, ...] = ()
     executing: bool = False
@@ -346,14 +332,6 @@ class ScriptSpec(StimulusSpec):
 
     def __post_init__(self) -> None:
         self._require_seconds("timeout_s", self.timeout_s)
-
-    @property
-    def latencies(self) -> tuple[str, ...]:
-        return ("T1", "T2", "T4") if self.executing else ("T4",)
-
-    @property
-    def longest_s(self) -> float:
-        return self.timeout_s
 
     @property
     def own_command(self) -> tuple[str, ...]:

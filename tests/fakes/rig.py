@@ -119,6 +119,7 @@ class FakeRecorder:
     prefix: Sequence[str] = ()
     environment: Mapping[str, str] = {}
     open_environment: Mapping[str, str] = {}
+    processes: Mapping[int, str] = {}
 
     def __init__(self, directory: Path, *, discarded: int = 0, cpu: int = 0) -> None:
         self.directory = directory
@@ -199,6 +200,9 @@ class FakeStack:
 
     def loop_statistics(self) -> Mapping[str, Moments]:
         return {}
+
+    def topic_numbers(self, subjects: Sequence[str]) -> Mapping[str, list[float] | str]:
+        return dict.fromkeys(subjects, "messages are read on stacks of ROS 2 only")
 
     def settle(self) -> None:
         self.settled_after.append(len(self.goals))

@@ -11,31 +11,27 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import rclpy
-from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.measure.load.flood_node import DEPTH, POLL_NS, SENDING, Flood, FloodCounter
+from pytest_ldos.robot.stack.ros2.topics_node import qos_of, subscribe, take_all
 
 _POLL_S: Final = 0.1  # after which a signal is noticed
 _QUIET_S: Final = 1.0
 _QUIET_PATIENCE_S: Final = 10.0
 _PR_SET_TIMERSLACK: Final = 29
-
-
-def _qos(depth: int, *, reliable: bool) -> QoSProfile:
-    policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
-    return QoSProfile(depth=depth, reliability=policy)
 
 
 class TextPublisher:
@@ -78,7 +74,7 @@ class QuietGraph:
 
 
 def run_flood_publisher(node: Node, parameters: Mapping[str, Any], executor: Executor) -> None:
-    qos = _qos(parameters["depth"], reliable=parameters["reliable"])
+    qos = qos_of(parameters["depth"], reliable=parameters["reliable"])
     flood = Flood(
         [TextPublisher(node, topic, qos) for topic in parameters["topics"]],
         may_begin=QuietGraph(node, parameters["topics"]),
@@ -93,36 +89,10 @@ def run_flood_publisher(node: Node, parameters: Mapping[str, Any], executor: Exe
         flood.stop()
 
 
-class Unspun(CallbackGroup):  # type: ignore[misc] # rclpy may be missing
-    """Subscriptions that no executor takes from: its work for a message would be many times that of the taking."""
-
-    def can_execute(self, entity: object) -> bool:
-        return False
-
-    def beginning_execution(self, entity: object) -> bool:
-        return False
-
-    def ending_execution(self, entity: object) -> None:
-        """Nothing began."""
-
-
-def _reader(node: Node, kind: type, topic: str, qos: QoSProfile) -> Callable[[], list[bytes]]:
-    """Returns a function that takes the encoded messages that have arrived."""
-    subscription = node.create_subscription(kind, topic, print, qos, callback_group=Unspun(), raw=True)
-
-    def take_all() -> list[bytes]:
-        taken = []
-        with subscription.handle:
-            while (message := subscription.handle.take_message(kind, True)) is not None:
-                taken.append(message[0])
-        return taken
-
-    return take_all
-
-
 def run_flood_counter(node: Node, parameters: Mapping[str, Any], _: Executor) -> None:
-    qos = _qos(DEPTH, reliable=parameters["reliable"])
-    counter = FloodCounter({topic: _reader(node, String, topic, qos) for topic in parameters["topics"]})
+    qos = qos_of(DEPTH, reliable=parameters["reliable"])
+    subscriptions = {topic: subscribe(node, String, topic, qos, raw=True) for topic in parameters["topics"]}
+    counter = FloodCounter({topic: partial(take_all, each) for topic, each in subscriptions.items()})
     while True:
         time.sleep(POLL_NS / NS_PER_S)
         counter.poll()

@@ -44,7 +44,7 @@ from pytest_ldos.measure.metrics.model import (
     TrialContext,
     Window,
 )
-from pytest_ldos.measure.metrics.own_events import QUANTILES, measure_events
+from pytest_ldos.measure.metrics.own_events import QUANTILES, measure_events, measure_topic
 from pytest_ldos.scenario.metrics import EVERY_PROCESS, MetricKind, MetricSpec, Statistic
 from pytest_ldos.trace.execution.model import ExecutionModel, TimesNs
 
@@ -220,6 +220,7 @@ _SORTS: Final = {
     MetricKind.INTERVAL: _Sort("interval of {}", "ms", "the times from one event to the next in the trial"),
     MetricKind.VALUE: _Sort("{}", "", "the values of the field in the trial's events"),
     MetricKind.COUNT: _Sort("number of {}", "", "events in the trial", tolerable=2.0),
+    MetricKind.TOPIC: _Sort("{}", "", "the numbers in the messages that arrived in the trial"),
     MetricKind.ALLOCATIONS: _Sort("allocations in {}", "", "mean number of allocations in a run", tolerable=2.0),
     MetricKind.FREES: _Sort("frees in {}", "", "mean number of frees in a run", tolerable=2.0),
     MetricKind.LOCKS: _Sort("locks in {}", "", "mean number of mutexes locked in a run", tolerable=2.0),
@@ -235,6 +236,13 @@ _OF_STATISTICS: Final = {  # meaning, and largest tolerable MDE
 }
 
 
+def _unit_at_end(name: str) -> str:
+    """The unit in ``processing_time_ms``; empty without one."""
+    stem, _, ending = name.rpartition("_")
+    ending = {"us": "µs", "sec": "s"}.get(ending, ending)
+    return ending if stem and ending in UNITS else ""
+
+
 def declare(spec: MetricSpec) -> DeclaredMetric:
     sort = _SORTS[spec.kind]
     subject, unit, definition, tolerable = spec.subject, sort.unit, sort.definition, sort.tolerable
@@ -247,6 +255,9 @@ def declare(spec: MetricSpec) -> DeclaredMetric:
         stem, _, ending = name.rpartition("_")
         unit = ending if ending in UNITS and stem else ""
         subject = f"{name} of {subject}" if spec.events else name
+    if spec.kind is MetricKind.TOPIC:
+        topic, _, name = spec.subject.rpartition(":")
+        unit, subject = _unit_at_end(name) or _unit_at_end(topic), f"{name} of {topic}"
     if spec.statistic is not None:
         meaning, tolerable = _OF_STATISTICS[spec.statistic]
         subject, definition = f"{subject}, {spec.statistic}", f"{meaning} of {definition}"
@@ -284,16 +295,15 @@ def declared_in(metrics: Iterable[MeasuredMetric]) -> tuple[MetricSpec, ...]:
 def _measure(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
     if spec.path is not None and spec.statistic is not None:
         return latency_of(spec.path, spec.statistic)
-    match spec.kind:
-        case MetricKind.RATE:
-            return publications_of(spec.subject, _rate)
-        case MetricKind.GAP:
-            return publications_of(spec.subject, _largest_gap)
-        case MetricKind.NUMBER:
-            return number_of(spec.subject)
-        case MetricKind.UPDATE | MetricKind.JITTER:
-            return loop_of(spec)
-    return partial(measure_place if spec.place else measure_events, spec) if spec.events else use_of(spec)
+    if spec.kind.is_of_topic:
+        return publications_of(spec.subject, _rate if spec.kind is MetricKind.RATE else _largest_gap)
+    if spec.kind is MetricKind.NUMBER:
+        return number_of(spec.subject)
+    if spec.kind.is_of_loop:
+        return loop_of(spec)
+    if spec.events or spec.kind is MetricKind.TOPIC:
+        return partial(measure_place if spec.place else measure_events if spec.events else measure_topic, spec)
+    return use_of(spec)
 
 
 _BYTES_PER_MB: Final = 1e6

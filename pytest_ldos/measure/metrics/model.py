@@ -90,6 +90,9 @@ PEAK_MEMORY: Final = Source("peak of memory")
 MEMORY_AT_ENDS: Final = Source("memory before and after", "a peak within the trial is not seen")
 """Resident memory if the kernel's peak cannot be reset."""
 
+MESSAGES: Final = Source("messages")
+"""Numbers in the messages of a topic, by a subscription."""
+
 OWN_TRACEPOINTS: Final = Source("own tracepoints")
 """Events of the project's own tracepoints."""
 
@@ -333,6 +336,8 @@ class OutsideTrace:
     numbers: Mapping[str, float] = field(default_factory=dict)  # reported by the stimulus
     resources: StackUse | None = None
     loops: Mapping[str, Moments] | None = None  # statistics of the controller manager
+    # by topic and field, numbers or the reason why there are none
+    topics: Mapping[str, list[float] | str] = field(default_factory=dict)
 
 
 NOTHING_OUTSIDE: Final = OutsideTrace()

@@ -1,4 +1,4 @@
-"""Metrics of the project's own tracepoints, from their events in the trace (`trace.execution.observed`)."""
+"""Metrics of the project's own tracepoints, from their events in the trace (`trace.execution.observed`), and topics."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from pytest_ldos.base.ros2 import RECORDED
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import ns_to_ms
 from pytest_ldos.measure.metrics.model import (
+    MESSAGES,
     OWN_TRACEPOINTS,
     PART,
     WITHOUT_BEGIN,
     WITHOUT_END,
     Measurement,
+    Source,
     TrialContext,
     Window,
 )
@@ -91,12 +93,27 @@ def _numbers(spec: MetricSpec, own: OwnEvents, window: Window) -> Measurement:
         return Measurement(float(len(table)), {}, OWN_TRACEPOINTS)
     if table.is_empty():
         return Measurement(Missing(f"no {name} in the trial"))
-    field, numbers = f"'{fields[0]}' of {name}", table["0"].cast(pl.Float64, strict=False)
+    return _statistic_of(table["0"], f"'{fields[0]}' of {name}", spec, OWN_TRACEPOINTS)
+
+
+def measure_topic(spec: MetricSpec, context: TrialContext, _: Window) -> Measurement:
+    topic, name = spec.subject.rsplit(":", 1)
+    found = context.outside.topics.get(spec.subject, "messages are read while a trial is made; no trace has them")
+    if isinstance(found, str):
+        return Measurement(Missing(found))
+    if not found:
+        return Measurement(Missing(f"no message of {topic} arrived in the trial"))
+    return _statistic_of(pl.Series(found), f"'{name}' of {topic}", spec, MESSAGES)
+
+
+def _statistic_of(values: pl.Series, field: str, spec: MetricSpec, source: Source) -> Measurement:
+    assert spec.statistic is not None
+    numbers = values.cast(pl.Float64, strict=False)
     finite = numbers.filter(numbers.is_finite()).to_numpy()
     if not len(finite):
-        return Measurement(Missing(f"{field} is no number, but {table['0'][0]!r}"))
+        return Measurement(Missing(f"{field} is no number, but {values[0]!r}"))
     if finite.min() < 0:
         return Measurement(Invalid(f"{field} is {finite.min():g}, and only 0 or more can be compared"))
-    details = {"values": float(len(finite)), "without_value": float(len(table) - len(finite))}
+    details = {"values": float(len(finite)), "without_value": float(len(values) - len(finite))}
     found = float(np.quantile(finite, QUANTILES[spec.statistic]))
-    return Measurement(found, {key: count for key, count in details.items() if count}, OWN_TRACEPOINTS)
+    return Measurement(found, {key: count for key, count in details.items() if count}, source)

@@ -324,11 +324,6 @@ class _Session:
             watch.read(self.rig, len(self.trials) + len(self.repeated))
             self.record = replace(self.record, watched=watch.tools, distortion=watch.distortion)
 
-    def take_surroundings(self) -> None:
-        """Adds the interference since this stack's launch, or since the last trials on it."""
-        spans = [self.record.surroundings, self.rig.surroundings.lap()]
-        self.record = replace(self.record, surroundings=add_up(span for span in spans if span is not None))
-
     def leave_incomplete(self, reason: str) -> None:
         self.record = replace(self.record, incomplete=reason)
         self.save(self.snapshot())
@@ -345,7 +340,8 @@ def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
         yield
     finally:
         session.procedure.clock.enter(RunPhase.READING)
-        session.take_surroundings()
+        spans = filter(None, (session.record.surroundings, session.rig.surroundings.lap()))
+        session.record = replace(session.record, surroundings=add_up(spans))
         session.take_proofs()
         recorded = session.rig.recorder.pause()
         session.take_losses(recorded.discarded_events)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.base.errors import TraceUnreadable, require
 from pytest_ldos.base.files import read_plain, write_atomically
 from pytest_ldos.base.ros2 import PathSpec, Ros2
 from pytest_ldos.base.series import Invalid, Missing, Moments
@@ -42,7 +42,7 @@ from pytest_ldos.robot.stack.choose import choose_backend
 from pytest_ldos.robot.stack.cpus import EVERYWHERE, Placement, find_placement
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.protocol import OURS, Installation, RunningStack
-from pytest_ldos.scenario.metrics import DeadlineSpec
+from pytest_ldos.scenario.metrics import DeadlineSpec, MetricKind
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
@@ -323,6 +323,7 @@ class OutsideMeter:
         asked = declared_in(catalogue.values())
         self._of_processes = [spec for spec in asked if spec.process]
         self._of_loops = [spec for spec in asked if spec.kind.is_of_loop]
+        self._topics = [spec.subject for spec in asked if spec.kind is MetricKind.TOPIC]
         self._of_places = [spec for spec in asked if spec.place]
         self._of_events = [spec for spec in asked if spec.events and not spec.place]
         self.found: dict[str, OutsideTrace] = {}
@@ -333,13 +334,16 @@ class OutsideMeter:
         Raises `ConfigurationError` if a stack under test, not a base, lacks a metric's process, node, loop or event,
         and lists those that it has. Raises `Unavailable` or `BringUpFailed` if the controller manager does not answer.
         """
-        loops = self._loops() or {}
+        loops, topics = self._loops() or {}, self._numbers()
         if self._of_places:  # what they do is recorded from now on, when the stack is warm
             model = build_execution(self._read_so_far(NEEDED_EVENTS), pids=self._rig.stack.pids())
             self._rig.recorder.follow(pids_of(self._of_places, model, is_required=is_under_test))
         if not is_under_test:
             return
         refuse_unknown_loops(self._of_loops, loops)
+        for subject, found in topics.items():
+            reason = f"metric 'topic:{subject}': {found}"
+            require(not isinstance(found, str), reason, remedy="correct it in [tool.ldos] metrics")
         if self._of_processes:
             refuse_absent(self._of_processes, list(self._rig.stack.processes().values()))
         if any(spec.node for spec in self._of_processes):
@@ -359,14 +363,18 @@ class OutsideMeter:
     @contextmanager
     def measured(self, goal_id: str) -> Iterator[None]:
         stack = self._rig.stack
-        before = self._loops()
+        before, _ = self._loops(), self._numbers()
         meter = ResourceMeter(stack.processes, stack.all_processes) if self._of_processes else None
         with meter or nullcontext():
             yield
             used = None if meter is None else meter.measure()
+        topics = self._numbers()
         loops = None if before is None else since(self._loops() or {}, before)
-        self.found[goal_id] = OutsideTrace(resources=used, loops=loops)
+        self.found[goal_id] = OutsideTrace(resources=used, loops=loops, topics=topics)
 
     def _loops(self) -> Mapping[str, Moments] | None:
         """Statistics of the control loops so far; ``None`` if no metric needs them."""
         return self._rig.stack.loop_statistics() if self._of_loops else None
+
+    def _numbers(self) -> Mapping[str, list[float] | str]:
+        return self._rig.stack.topic_numbers(sorted(set(self._topics))) if self._topics else {}

@@ -13,17 +13,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
-from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.scenario.fields import build_spec
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
+
+_EVERY_JOINT: Final = "give the position of every joint, in radians"
 
 
 @dataclass(frozen=True)
@@ -38,19 +40,13 @@ class Pose:
     orientation: Quaternion
 
     def __post_init__(self) -> None:
-        position: Sequence[float] = self.position
-        orientation: Sequence[float] = self.orientation
-        if len(position) != 3 or len(orientation) != 4:
-            raise ConfigurationError(
-                f"a pose of {len(position)} and {len(orientation)} numbers",
-                remedy="give a position x, y, z and a quaternion x, y, z, w",
-            )
-        if not all(map(math.isfinite, (*self.position, *self.orientation))):
-            raise ConfigurationError(f"a pose with a number that is not finite: {self.position}, {self.orientation}")
-        if math.hypot(*self.orientation) < 1e-6:
-            raise ConfigurationError(
-                f"the orientation {self.orientation} is not a rotation", remedy="give a quaternion x, y, z, w"
-            )
+        where, turn = self.position, self.orientation
+        lengths, remedy = (len(where), len(turn)), "give a position x, y, z and a quaternion x, y, z, w"
+        require(lengths == (3, 4), f"a pose of {lengths[0]} and {lengths[1]} numbers", remedy=remedy)
+        is_finite = all(map(math.isfinite, (*where, *turn)))
+        require(is_finite, f"a pose with a number that is not finite: {where}, {turn}")
+        is_rotation = math.hypot(*turn) >= 1e-6
+        require(is_rotation, f"the orientation {turn} is not a rotation", remedy="give a quaternion x, y, z, w")
 
 
 @dataclass(frozen=True)
@@ -91,18 +87,13 @@ class Goal:
     link: str = "panda_link8"
 
     def __post_init__(self) -> None:
-        if not self.name or not self.link:
-            raise ConfigurationError(f"goal {self.name!r} lacks a name or a link", remedy="name: reach, link: tool0")
-        if self.joints is not None and not self.joints:
-            raise ConfigurationError(
-                f"goal {self.name!r} has no joints", remedy="give the position of every joint, in radians"
-            )
-        if (self.pose is None) == (self.joints is None):
-            raise ConfigurationError(
-                f"goal {self.name!r} must have either a pose or joints", remedy="give exactly one of the two"
-            )
-        if self.joints is not None and not all(map(math.isfinite, self.joints.values())):
-            raise ConfigurationError(f"goal {self.name!r} has a joint position that is not finite")
+        name, is_for_joints = self.name, self.joints is not None
+        require(bool(name and self.link), f"goal {name!r} lacks a name or a link", remedy="name: reach, link: tool0")
+        require(bool(self.joints) or not is_for_joints, f"goal {name!r} has no joints", remedy=_EVERY_JOINT)
+        is_either = is_for_joints is (self.pose is None)
+        require(is_either, f"goal {name!r} must have either a pose or joints", remedy="give exactly one of the two")
+        is_finite = all(map(math.isfinite, (self.joints or {}).values()))
+        require(is_finite, f"goal {name!r} has a joint position that is not finite")
 
 
 REACH: Final = Goal("reach", pose=Pose((0.4, 0.2, 0.5), (0.707, 0.707, 0.0, 0.0)))
@@ -128,8 +119,7 @@ Cases = TypeVar("Cases")
 
 def find_set(sets: Mapping[str, Cases], name: str) -> Cases:
     """Raises `ConfigurationError` if there is no set of that name."""
-    if name not in sets:
-        raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(sets)}")
+    require(name in sets, f"there is no goal set '{name}'", remedy=f"known are: {', '.join(sets)}")
     return sets[name]
 
 
@@ -198,8 +188,7 @@ def read_goals(file: Path) -> GoalBook:
     """Reads the goal sets and the home position; raises `ConfigurationError`, which names a wrong goal and its key."""
     table = load_goal_file(file, {"home", "goal_sets"})
     home = parse_goal("home", table.get("home"), f"{file}: home")
-    if home.joints is None:
-        raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
+    require(home.joints is not None, f"{file}: home has no joints", remedy=_EVERY_JOINT)
     return GoalBook(home, parse_sets(table, file, Goal, example="reach"))
 
 
@@ -212,13 +201,12 @@ def parse_sets(
 ) -> dict[str, tuple[Parsed, ...]]:
     """Parses the sets below the key ``goal_sets`` of a goal file; `example` is the name of a set, for the remedy."""
     sets = as_table(table.get("goal_sets"), f"{file}: goal_sets")
-    if not sets:
-        raise ConfigurationError(f"{file} has no goal set", remedy=f"name one below goal_sets, as in `{example}:`")
+    require(bool(sets), f"{file} has no goal set", remedy=f"name one below goal_sets, as in `{example}:`")
     parsed = {}
     for name, goals in sets.items():
         where = f"{file}: goal set {name!r}"
-        if not isinstance(goals, list) or not goals:
-            raise ConfigurationError(f"{where} is not a list of goals", remedy="begin each goal with a dash")
+        is_list = isinstance(goals, list) and bool(goals)
+        require(is_list, f"{where} is not a list of goals", remedy="begin each goal with a dash")
         tables = [as_table(goal, where) for goal in goals]
         parsed[str(name)] = tuple(build_spec(kind, goal, f"{where}, goal {goal.get('name')!r}") for goal in tables)
     return parsed

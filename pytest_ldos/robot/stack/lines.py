@@ -41,7 +41,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Final, Self
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.base.files import PlainReader, read_plain
+from pytest_ldos.base.files import PlainReader, copied, read_plain
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.emission import emit
 from pytest_ldos.robot.stack.goals import (
@@ -169,17 +169,8 @@ def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
     message = report.message
     if check_pose and outcome is OutcomeClass.SUCCESS and (miss := _describe_miss(report)):
         outcome, message = OutcomeClass.CONTROL_FAILED, miss
-    return MotionOutcome(
-        goal_id=report.goal_id,
-        outcome=outcome,
-        error_code=report.error_code if outcome is not OutcomeClass.CONTROL_FAILED else ErrorCode.CONTROL_FAILED,
-        message=message,
-        stamps_ns=report.stamps_ns,
-        plan_duration_ns=report.plan_duration_ns,
-        plan_points=report.plan_points,
-        position_error_m=report.position_error_m,
-        rotation_error_rad=report.rotation_error_rad,
-    )
+    code = report.error_code if outcome is not OutcomeClass.CONTROL_FAILED else ErrorCode.CONTROL_FAILED
+    return copied(MotionOutcome, report, outcome=outcome, error_code=code, message=message)
 
 
 def died(goal_id: str, reason: str) -> MotionOutcome:

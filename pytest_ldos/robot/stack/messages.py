@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from pytest_ldos.base.errors import ConfigurationError, suggest
+from pytest_ldos.base.errors import ConfigurationError, require, suggest
 
 _LIST: Final = re.compile(r"sequence<(?P<of>.+?)(, (?P<bound>\d+))?>|(?P<in>.+)\[(?P<size>\d+)\]")
 _INTEGER: Final = re.compile(r"(u?)int(8|16|32|64)")
@@ -119,3 +119,14 @@ def _scalar(kind: str, value: Any, where: str) -> Any:
 
 def _of_another_type(kind: str, value: Any, where: str) -> ConfigurationError:
     return ConfigurationError(f"{where} is {value!r}, and its type is {kind}", remedy="give a value of that type")
+
+
+def require_number(message: Any, field: str, where: str, layer: MessageLayer = RCLPY) -> None:
+    """Raises `ConfigurationError` unless a message has a number in a field such as ``point.x``."""
+    kind, remedy = "", "name a field that is a number"
+    for name in field.split("."):
+        types = layer.types_of(message) if "/" in kind or not kind else {}
+        require(name in types, f"{where} has no field {field!r}", remedy=suggest(name, types) if types else remedy)
+        kind, message = types[name], getattr(message, name)
+    is_number = kind in ("float", "double") or _INTEGER.fullmatch(kind)
+    require(bool(is_number), f"field {field!r} of {where} is no number, but {kind}", remedy=remedy)

@@ -28,7 +28,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import ConfigurationError, refuse_unknown
+from pytest_ldos.base.errors import ConfigurationError, refuse_unknown, require
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.robot.stack.goals import Goal, as_table, load_yaml, parse_goal
 from pytest_ldos.robot.stack.protocol import CaseBook, MessageCase, StimulusCase, digest_of_data
@@ -68,19 +68,14 @@ def read_problems(spec: PlanSpec) -> CaseBook:
 def _read(spec: PlanSpec, _folder: Path, _digest: str) -> CaseBook:
     path = Path(spec.problems)
     found = list(_of_folder(path) if path.is_dir() else _by_hand(path))
-    if not found:
-        raise ConfigurationError(
-            f"{path} has no planning problem", remedy="it needs request*.yaml, or a file of problems"
-        )
+    require(bool(found), f"{path} has no planning problem", remedy="it needs request*.yaml, or a file of problems")
     sets: dict[str, list[MessageCase]] = {ALL: []}
     names = [name for _, name, _, _ in found]
     for family, name, scene, request in found:
-        if names.count(name) > 1:
-            raise ConfigurationError(f"{path}: two problems are called {name!r}", remedy="give one another name")
-        if place := _not_finite({"scene": scene, "request": request}):
-            raise ConfigurationError(
-                f"{path}, problem {name!r}: {place} is not a finite number", remedy="correct or remove the problem"
-            )
+        require(names.count(name) < 2, f"{path}: two problems are called {name!r}", remedy="give one another name")
+        place = _not_finite({"scene": scene, "request": request})
+        reason = f"{path}, problem {name!r}: {place} is not a finite number"
+        require(not place, reason, remedy="correct or remove the problem")
         case = MessageCase(name, {"scene": scene, "request": {**request, **_overrides(spec)}})
         sets[ALL].append(case)
         if family:
@@ -195,10 +190,8 @@ def _objects(given: Any, frame: str, where: str) -> Iterator[Mapping[str, Any]]:
         table = as_table(each, f"{where} {number}")
         refuse_unknown(table, {*_SHAPES, "name", "position", "orientation"}, f"key in {where} {number}:")
         shapes = [kind for kind in _SHAPES if kind in table]
-        if len(shapes) != 1:
-            raise ConfigurationError(
-                f"{where} {number} has {len(shapes)} shapes", remedy=f"give one of {', '.join(_SHAPES)}"
-            )
+        remedy = f"give one of {', '.join(_SHAPES)}"
+        require(len(shapes) == 1, f"{where} {number} has {len(shapes)} shapes", remedy=remedy)
         pose = {"position": table.get("position", [0, 0, 0]), "orientation": table.get("orientation", [0, 0, 0, 1])}
         name = str(table.get("name", f"object {number}"))
         yield _collision_object(name, frame, [(shapes[0], table[shapes[0]], pose)])

@@ -187,6 +187,13 @@ class RunningStack(Protocol):
             BringUpFailed: the process that listens to it ended.
         """
 
+    def topic_numbers(self, subjects: Sequence[str]) -> Mapping[str, list[float] | str]:
+        """Numbers that arrived since the last call, by ``TOPIC:FIELD``, or the reason why there are none.
+
+        Raises:
+            BringUpFailed: the process that listens to the topics ended.
+        """
+
     def settle(self) -> None:
         """Waits until all start-up helpers have ended. Called after warm-up, before the first trial."""
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import ClassVar, Final, NotRequired, Protocol, TypedDict, Unpack, cast
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.files import copied
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.host.processes import Child, quoted
@@ -264,13 +265,7 @@ class ProgramStimulus(Stimulus):
             return died(command.goal_id, reason)
         if command.order is Order.RUN and not ended.stamps_ns.keys() >= _NEEDED:
             return died(command.goal_id, "the stimulus reported an end without stamps for goal_sent and result")
-        return MotionOutcome(
-            goal_id=command.goal_id,
-            outcome=ended.outcome,
-            message=ended.message,
-            stamps_ns=ended.stamps_ns,
-            numbers=ended.numbers,
-        )
+        return copied(MotionOutcome, ended)
 
 
 class WindowStimulus(Stimulus):

@@ -78,9 +78,8 @@ def _kind(shown: model.Table, column: model.Column) -> str | None:
 
 
 def _heading(column: model.Column) -> Node:
-    if column.drawing is None:
-        return untrusted_text(column.title)
-    return [h.span(".unseen")[one_line(column.title)], column.drawing.draw()]
+    drawn = column.drawing and [h.span(".unseen")[one_line(column.title)], column.drawing.draw()]
+    return drawn or untrusted_text(column.title)
 
 
 def _data(cell: model.Cell, column: model.Column) -> dict[str, str]:

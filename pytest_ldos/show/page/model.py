@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from importlib import import_module
 from itertools import compress
 from typing import TYPE_CHECKING, Final
 
@@ -64,6 +65,12 @@ class Drawing:
     """A drawing in HTML; other formats leave it out, and do not call `draw`, because its library is optional."""
 
     draw: Callable[[], Node]
+
+
+def drawn_by(function: str, *shown: object, **how: object) -> Drawing:
+    """A drawing by a function ``MODULE:NAME``, which is imported when it is called."""
+    module, _, name = function.partition(":")
+    return Drawing(lambda: getattr(import_module(module), name)(*shown, **how))
 
 
 Cell = str | Words | Drawing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import Any, Final, assert_never
 
 from pytest_ldos.base.text import Rendered, format_quantity, percent
 from pytest_ldos.campaign.bisection import Finding
@@ -18,10 +18,6 @@ from pytest_ldos.campaign.breaking_result import (
 )
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, render, to_json
-
-if TYPE_CHECKING:
-    from htpy import Node
-
 
 _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit/s", "percent": "%", "s": "s"}
 """Unit by the end of a field's name."""
@@ -142,14 +138,6 @@ def _blame(result: BreakingResult, stage: StageReport) -> str:
     )
 
 
-def level_table(result: BreakingResult) -> page.Table:
-    titles = ("broken", "share", "interval", *(["median"] if result.plan.criterion.metric_name else []), "starts")
-    return page.Table(
-        columns=(*page.names("level"), *page.numbers(*titles), *page.words("result")),
-        rows=tuple(_level_row(result, each) for each in result.levels),
-    )
-
-
 def _level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
     tested, criterion = ("", "", ""), result.plan.criterion
     if level.trials:
@@ -202,16 +190,10 @@ def to_plain(result: BreakingResult) -> dict[str, Any]:
         "address": result.plan.address,
         "criterion": result.plan.criterion.describe(),
         "limit": result.limit or None,
-        "scenario": None if template is None else template.scenario,
-        "stack": None if template is None else template.stack,
-        "commit": None if template is None else template.commit,
+        **{name: getattr(template, name, None) for name in ("scenario", "stack", "commit")},
         "range": {"low": search.scale.low, "high": search.scale.high, "spacing": search.scale.spacing.value},
         "confidence": search.confidence,
-        "holds": result.holds,
-        "breaks": result.breaks,
-        "estimate": result.estimate,
-        "estimate_by": None if result.estimate_by is None else result.estimate_by.value,
-        "reached": result.reached,
+        **{name: getattr(result, name) for name in ("holds", "breaks", "estimate", "estimate_by", "reached")},
         "trials": result.trials,
         "starts": result.starts,
         "remarks": list(remarks(result)),
@@ -253,12 +235,10 @@ def compose_page(result: BreakingResult) -> page.Page:
 
 def _levels(result: BreakingResult) -> Iterator[page.Block]:
     if any(each.trials for each in result.levels):
-
-        def draw() -> Node:
-            from pytest_ldos.show.report.figures import draw_levels  # noqa: PLC0415 - its library is optional
-
-            return draw_levels(result)
-
-        yield page.Drawing(draw)
-    yield level_table(result)
+        yield page.drawn_by("pytest_ldos.show.report.figures:draw_levels", result)
+    titles = ("broken", "share", "interval", *(["median"] if result.plan.criterion.metric_name else []), "starts")
+    yield page.Table(
+        columns=(*page.names("level"), *page.numbers(*titles), *page.words("result")),
+        rows=tuple(_level_row(result, each) for each in result.levels),
+    )
     yield page.Bullets(tuple(mishaps(result)))

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from pytest_ldos.base.files import copied
 from pytest_ldos.base.series import Series
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.host.interference import Interference, describe_interference
@@ -56,11 +57,9 @@ def _report_metric(metric: Metric, judged: Judged) -> document.MetricReport:
     own = None if incomparable is None else Verdict.NOT_COMPARABLE
     cases, stages = judged.by_case.get(metric.name, ()), slowest_stages(head, path_of(metric))
     faults, absent = _by_reason(invalid_trials(head, metric)), _by_reason(missing_reasons(head, metric))
-    return document.MetricReport(
-        name=metric.name,
-        title=metric.title,
-        unit=metric.unit,
-        better=metric.better,
+    return copied(
+        document.MetricReport,
+        metric,
         verdict=own if comparison is None else comparison.verdict,
         head=_sample(of_head, result.head_series.get(metric.name)),
         base=None if comparison is None else _sample(of_base, result.base_series.get(metric.name)),
@@ -109,27 +108,19 @@ def _case(found: CaseNumbers, comparison: Comparison | None, stage: str) -> docu
 def _aspect(found: Finding) -> document.AspectReport:
     aspect = found.shape.aspect
     of_base, of_head = (None, aspect.ratio) if isinstance(aspect, LateRise) else (aspect.base, aspect.head)
-    return document.AspectReport(
-        name=aspect.name,
-        words=reasons.describe_aspect(aspect),
-        base=None if of_base is None else finite(of_base),
-        head=finite(of_head),
-        p_value=found.shape.p_value,
-        tail=found.tail,
-        is_regressed=found.is_regressed,
-        is_suspect=found.is_suspect,
-    )
+    base, head = None if of_base is None else finite(of_base), finite(of_head)
+    words = reasons.describe_aspect(aspect)
+    return copied(document.AspectReport, found, found.shape, aspect, words=words, base=base, head=head)
 
 
 def _sample(summary: Summary | None, series: Series | None) -> document.Sample | None:
     if series is None or summary is None:
         return None
     points = zip(series.trials, series.blocks, series.strata, series.values, strict=False)
-    return document.Sample(
-        median=summary.median,
+    return copied(
+        document.Sample,
+        summary,
         cv=finite(summary.cv),
-        adjusted_cv=summary.adjusted_cv,
-        censored=summary.censored,
         points=tuple(
             document.Point(trial=trial + 1, block=block, goal=goal, value=finite(value))
             for trial, block, goal, value in points
@@ -140,17 +131,14 @@ def _sample(summary: Summary | None, series: Series | None) -> document.Sample |
 def _change(comparison: Comparison, median_ratio: float | None) -> document.Change:
     has_ratio = comparison.has_ratio
     is_open_below = comparison.low <= 0 and math.isinf(comparison.high)
-    return document.Change(
+    return copied(
+        document.Change,
+        comparison,
         ratio=finite(comparison.ratio) if has_ratio else None,
         low=finite(comparison.low) if has_ratio and not is_open_below else None,
         high=finite(comparison.high) if has_ratio else None,
-        tail=comparison.tail,
-        p_value=comparison.p_value,
-        floor=comparison.floor,
         mde=finite(comparison.mde) if has_ratio else None,
-        explained=comparison.explained,
         is_endless=has_ratio and comparison.low == math.inf,
-        is_from_zero=comparison.is_from_zero,
         is_below_zero=not has_ratio and not comparison.is_from_zero,
         median_ratio=median_ratio if has_ratio else None,
     )
@@ -167,18 +155,13 @@ def report_version(trials: TrialSet, *, label: str, file: str = "") -> document.
     interference = ((each.index + 1, describe_interference(each.interference)) for each in trials.repeated)
     resets = ((each.index + 1, each.reset_failure) for each in (*trials.motions, *trials.repeated))
     share, is_time = share_on_cpus(trials)
-    return document.Version(
+    return copied(
+        document.Version,
+        trials,
+        trials.fingerprint,
         label=label,
-        commit=trials.commit,
-        started_at=trials.started_at,
         asked=trials.spec.trials,
         trials=len(trials.trials),
-        successes=trials.successes,
-        incomplete=trials.incomplete,
-        stack=trials.stack,
-        recorder=trials.recorder,
-        host_class=trials.fingerprint.host_class,
-        discarded_events=trials.discarded_events,
         file=file,
         failures=_failures(trials),
         loads=tuple(
@@ -188,8 +171,6 @@ def report_version(trials: TrialSet, *, label: str, file: str = "") -> document.
         surroundings=report_surroundings(trials.interference),
         repeated=tuple(f"trial {number} ({load})" if load else f"trial {number}" for number, load in interference),
         reset_failures=tuple(f"after trial {number}, {failure}" for number, failure in resets if failure),
-        stack_cpus=trials.fingerprint.stack_cpus,
-        other_cpus=trials.other_cpus,
         share_on_cpus=share,
         is_share_of_time=is_time,
     )
@@ -394,15 +375,8 @@ def _segment(change: SegmentChange) -> document.Segment:
 def report_calibration(lookup: CalibrationLookup | None) -> document.CalibrationReport | None:
     if not isinstance(lookup, Calibrated):
         return None
-    made = lookup.calibration
-    return document.CalibrationReport(
-        made_at=made.made_at,
-        commit=made.commit,
-        starts=made.starts,
-        trials=made.trials,
-        metrics=tuple(made.metrics),
-        file=str(lookup.file),
-    )
+    names, file = tuple(lookup.calibration.metrics), str(lookup.file)
+    return copied(document.CalibrationReport, lookup.calibration, metrics=names, file=file)
 
 
 def describe_uncalibrated(lookup: CalibrationLookup | None) -> tuple[str, ...]:

@@ -229,11 +229,7 @@ def _series(trend: Trend, points: Sequence[CommitPoint]) -> dict[str, Any]:
     series = trend.series
     return {
         **vars(series.key),
-        "metric": series.metric,
-        "title": series.title,
-        "unit": series.unit,
-        "better": series.better.value,
-        "source": series.source,
+        **{name: getattr(series, name) for name in ("metric", "title", "unit", "better", "source")},
         "runs": len(series.runs),
         "pinned": trend.pinned or None,
         "anchor": finite(trend.anchor),
@@ -258,10 +254,7 @@ def _commit(trend: Trend, point: CommitPoint) -> dict[str, Any]:
         "trials": point.count,
         "failed": point.failed,
         "verdicts": [run.verdict for run in point.runs],
-        "median": finite(point.median),
-        "location": finite(point.location),
-        "low": finite(point.low),
-        "high": finite(point.high),
+        **{name: finite(getattr(point, name)) for name in ("median", "location", "low", "high")},
         **dict(_bounds("step", point.step)),
         **{name: value for each, change in since.items() for name, value in _bounds(f"from_{each}", change)},
         **dict(_bounds("from_rolling", point.from_rolling)),
@@ -272,9 +265,8 @@ def _commit(trend: Trend, point: CommitPoint) -> dict[str, Any]:
 
 
 def _bounds(name: str, change: Change | None) -> Iterator[tuple[str, float | None]]:
-    yield name, None if change is None else finite(change.effect)
-    yield f"{name}_low", None if change is None else finite(change.low)
-    yield f"{name}_high", None if change is None else finite(change.high)
+    for ending, part in (("", "effect"), ("_low", "low"), ("_high", "high")):
+        yield f"{name}{ending}", None if change is None else finite(getattr(change, part))
 
 
 _COMMIT: Final = re.compile(rf"[0-9a-f]{{{ABBREVIATION},40}}")

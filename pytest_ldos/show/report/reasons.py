@@ -80,11 +80,6 @@ def describe_aspect(aspect: verdict.Aspect) -> str:
             assert_never(aspect)
 
 
-def _host_facts(reason: OtherHost) -> Mapping[str, object]:
-    own, other = (f"{each.host_class} ({each.stack})" for each in (reason.here, reason.there))
-    return {"own": own, "other": other}
-
-
 def _deadline_facts(reason: why.MissedDeadline) -> Mapping[str, object]:
     if not reason.passages:
         return {"kept": "it was never passed"}
@@ -266,9 +261,8 @@ WORDINGS: Final[Mapping[type, Wording]] = {
         lambda reason: {"again": f" ({_RECORD_AGAIN})" if len(reason.here) == 1 else ""},
     ),
     OtherHost: Wording(
-        "host class {own} cannot be compared with {other}",
+        "host class {here.host_class} ({here.stack}) cannot be compared with {there.host_class} ({there.stack})",
         "compare runs of one class; record a baseline on each machine",
-        _host_facts,
     ),
     OtherHostClasses: Wording(
         "there are baselines of host class {others:list}, but none of this host's class, {here.host_class}",

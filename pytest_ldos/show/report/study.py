@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pytest_ldos.base.series import CENSORED, Invalid, Missing, Value
 from pytest_ldos.base.text import Rendered, counted
@@ -13,10 +13,6 @@ from pytest_ldos.instruments import study as values
 from pytest_ldos.instruments.study import Study
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, render, to_json
-
-if TYPE_CHECKING:
-    from htpy import Node
-
 
 _EXACT: Final = 1_000_000_000  # numbers from 1000 up to this are shown whole, even if they are not counts
 
@@ -55,24 +51,15 @@ def to_plain(study: Study) -> dict[str, Any]:
     return {
         "kind": "pytest-ldos study",
         "schema": 1,
-        "instrument": study.instrument,
-        "name": study.name,
-        "layer": study.layer,
-        "middleware": study.middleware,
-        "started_at": study.started_at,
+        **{name: getattr(study, name) for name in ("instrument", "name", "layer", "middleware", "started_at")},
         "versions": dict(study.versions),
         "settings": dict(study.settings),
         "notes": list(study.notes),
         "missed": list(study.missed),
         "quantities": [{"name": each.name, "title": each.title, "unit": each.unit} for each in study.quantities],
         "rounds": [
-            {
-                "case": each.case,
-                "block": each.block,
-                "failure": each.failure or None,
-                "values": {name: _value(value) for name, value in each.values.items()},
-                "details": dict(each.details),
-            }
+            vars(each)
+            | {"failure": each.failure or None, "values": {name: _value(one) for name, one in each.values.items()}}
             for each in study.rounds
         ],
         "tables": {table.name: _table_to_plain(table) for table in study.tables},
@@ -105,13 +92,14 @@ def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool
 
 
 def compose_page(study: Study) -> page.Page:
+    drawn = ((each.title, page.drawn_by("pytest_ldos.show.report.figures:draw_figure", each)) for each in study.figures)
     return page.Page(
         title=f"ldos {study.instrument}",
         setting=tuple(setting_of(study)),
         blocks=(
             page.Section("Notes", (page.Bullets((*failures_of(study), *study.notes)),)),
             *map(_show_table, study.tables),
-            page.Section("Figures", tuple(map(_show_figure, study.figures))),
+            page.Section("Figures", tuple(page.Figure(title=title, drawings=(each,)) for title, each in drawn)),
         ),
         made=f"measured {study.started_at}",
     )
@@ -136,12 +124,3 @@ def _show_table(table: values.Table) -> page.Block:
     return (
         page.Folded(table.title, (content,), is_long=True) if table.is_detail else page.Section(table.title, (content,))
     )
-
-
-def _show_figure(figure: values.Figure) -> page.Figure:
-    def draw() -> Node:
-        from pytest_ldos.show.report.figures import draw_figure  # noqa: PLC0415 - its library is optional
-
-        return draw_figure(figure)
-
-    return page.Figure(title=figure.title, drawings=(page.Drawing(draw),))

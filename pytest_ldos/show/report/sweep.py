@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.files import copied
 from pytest_ldos.base.text import Rendered, format_quantity, percent
 from pytest_ldos.campaign.cells import Outline, Value, show_value
 from pytest_ldos.campaign.sweep import CellResult, CellState
@@ -20,9 +21,6 @@ from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.page import model as page
 from pytest_ldos.show.page.formats import Format, format_of, render, require_format, to_csv, to_json
-
-if TYPE_CHECKING:
-    from htpy import Node
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +112,7 @@ def compose_sweep(name: str, outline: Outline, results: Sequence[CellResult], no
         name=name,
         scenario=outline.scenario,
         axes=_axes(outline),
-        metrics=tuple(
-            MetricTitle(name=each.name, title=each.title, unit=each.unit, better=each.better.value)
-            for each in metrics.values()
-        ),
+        metrics=tuple(copied(MetricTitle, each, better=each.better.value) for each in metrics.values()),
         cells=tuple(_cell(each, reference, metrics.values()) for each in results),
         commit=measured[0].commit if measured else "",
         stack=measured[0].stack if measured else "",
@@ -285,9 +280,7 @@ def interval_of(found: Located) -> str:
 
 
 def ratio_of(cell: CellReport, found: Located) -> str:
-    if cell.is_reference:
-        return "1"
-    return "" if found.ratio is None else f"× {found.ratio:.3g}"
+    return "1" if cell.is_reference else "" if found.ratio is None else f"× {found.ratio:.3g}"
 
 
 def ratio_interval_of(found: Located) -> str:
@@ -329,27 +322,18 @@ def compose_page(report: SweepReport) -> page.Page:
     )
 
 
+_FIGURES: Final = "pytest_ldos.show.report.figures"
+
+
 def _metrics(report: SweepReport) -> Iterator[page.Block]:
-    yield _drawing("draw_lines", report)
-    yield page.Figure(title="success rate", drawings=(_drawing("draw_success", report),))
+    yield page.drawn_by(f"{_FIGURES}:draw_lines", report)
+    yield page.Figure(title="success rate", drawings=(page.drawn_by(f"{_FIGURES}:draw_success", report),))
     for number in LOAD_NUMBERS:
         if sum(number.key in cell.load_numbers for cell in report.cells) > 1:
-            yield page.Figure(title=number.title, drawings=(_drawing("draw_load", report, number),))
+            yield page.Figure(title=number.title, drawings=(page.drawn_by(f"{_FIGURES}:draw_load", report, number),))
     for each in shown_metrics(report):
-        drawing = _drawing("draw_metric", report, each)
+        drawing = page.drawn_by(f"{_FIGURES}:draw_metric", report, each)
         yield page.Figure(title=f"{each.name} {each.title}", drawings=(drawing,), table=metric_table(report, each))
-
-
-def _drawing(function: str, *shown: object) -> page.Drawing:
-    """A drawing made by a function of `figures`, whose library is optional."""
-
-    def draw() -> Node:
-        from pytest_ldos.show.report import figures  # noqa: PLC0415
-
-        drawn: Node = getattr(figures, function)(*shown)
-        return drawn
-
-    return page.Drawing(draw)
 
 
 _MEANINGS: Final = (

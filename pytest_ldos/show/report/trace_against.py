@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -33,11 +33,8 @@ from pytest_ldos.trace.flow.difference import Kind as Quantity
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.lineage import PathInstances, find_path
 
-if TYPE_CHECKING:
-    from htpy import Node
-
-
 _MOST_PARTS: Final = 40
+_PAGE: Final = "pytest_ldos.show.report.trace_page"
 
 
 @dataclass(frozen=True)
@@ -130,25 +127,14 @@ def show_passages(passages: PathPassages) -> page.Section:
     if path.deadline_ns:
         note = f"{note}; deadline {format_duration(path.deadline_ns)}: {passages.instances.missed} missed"
 
-    def histogram() -> Node:
-        from pytest_ldos.show.report.trace_page import draw_latencies  # noqa: PLC0415 - see `Drawing`
-
-        return draw_latencies(f"latency of {path.name}", latencies_ns)
-
-    return page.Section(
-        f"path {path.name}", (page.Text(note), *show_waterfalls(median, worst, of=path.name), page.Drawing(histogram))
-    )
+    drawn = page.drawn_by(f"{_PAGE}:draw_latencies", f"latency of {path.name}", latencies_ns)
+    return page.Section(f"path {path.name}", (page.Text(note), *show_waterfalls(median, worst, of=path.name), drawn))
 
 
 def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterator[page.Block]:
     """Two waterfalls of a path, one above the other on one scale, and their table."""
     shortest, longest = sorted((one.duration_ns, other.duration_ns))
-
-    def draw() -> Node:
-        from pytest_ldos.show.report.trace_page import draw_waterfalls  # noqa: PLC0415 - see `Drawing`
-
-        return draw_waterfalls((one, other), scale_ns=0 if longest > _TOO_MANY * shortest else longest)
-
+    scale_ns = 0 if longest > _TOO_MANY * shortest else longest
     sums = [sums_of(each) for each in (one, other)]
     rows = tuple(
         (name, *(page.ABSENT if (found := each.get(name)) is None else format_duration(found) for each in sums))
@@ -156,7 +142,7 @@ def show_waterfalls(one: Waterfall, other: Waterfall, *, of: str = "") -> Iterat
     )
     yield page.Figure(
         title=f"{of}: {one.title} and {other.title}" if of else f"{one.title} and {other.title}",
-        drawings=(page.Drawing(draw),),
+        drawings=(page.drawn_by(f"{_PAGE}:draw_waterfalls", (one, other), scale_ns=scale_ns),),
         table=page.Table(columns=(*page.names("part"), *page.numbers(one.title, other.title)), rows=rows),
     )
 
@@ -359,18 +345,7 @@ def _plain(bases: Sequence[SeenRun], heads: Sequence[SeenRun], difference: Diffe
         "gone": [each._asdict() for each in difference.gone],
         "in_some_runs": difference.in_some_runs,
         "compared": [
-            {
-                "kind": each.kind.value,
-                "name": each.name,
-                "base_ns": each.base_ns,
-                "head_ns": each.head_ns,
-                "base_count": each.base_count,
-                "head_count": each.head_count,
-                "ratio": each.ratio,
-                "low": finite(each.low),
-                "high": finite(each.high),
-                "differs": each.differs,
-            }
+            {**vars(each), "ratio": each.ratio, "low": finite(each.low), "high": finite(each.high)}
             for each in difference.compared
         ],
     }

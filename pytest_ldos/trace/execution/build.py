@@ -20,7 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.base.ros2 import Caret, Marker, Ros2
+from pytest_ldos.base.ros2 import CARETS_OWN, Caret, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import (
     build_callback_runs,
@@ -46,9 +46,10 @@ from pytest_ldos.trace.execution.window_rows import (
     WindowRows,
     build_frequent,
     observed_tables,
+    under_usual_names,
 )
 
-NEEDED_EVENTS: Final = frozenset({*Caret, *Marker, *Ros2})
+NEEDED_EVENTS: Final = frozenset({*Caret, *CARETS_OWN, *Marker, *Ros2})
 """Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
 
 READ_EVENTS: Final = NEEDED_EVENTS - {Ros2.RCL_INIT}  # events whose threads are those of the model
@@ -65,6 +66,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
         TraceUnreadable: its events have no time.
     """
     _check_time(trace)
+    trace = under_usual_names(trace)
     census = ThreadCensus(trace.traces)
     count_threads(census, trace, READ_EVENTS, pids)
     observed = Observed(trace, census, pids)
@@ -269,15 +271,19 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
     return _model(named, kinds, frames, unpaired, ends=ends, strange=strange)
 
 
+_OF_THREADS: Final = {
+    name: (*CONTEXTS, "procname", *(["timestamp"] if name in CARETS_OWN else [])) for name in WINDOWED_EVENTS
+}
+
+
 def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace:
-    once = trace.read(events=READ_EVENTS - WINDOWED_EVENTS)
+    once = under_usual_names(trace.read(events=READ_EVENTS - WINDOWED_EVENTS))
     _check_time(once)
     census = ThreadCensus(once.traces)
     count_threads(census, once, READ_EVENTS, pids)
-    fields = (*CONTEXTS, "procname")
-    windows = (trace.read(events=WINDOWED_EVENTS, fields=fields, window=window) for window in trace.windows)
+    windows = (trace.read(events=WINDOWED_EVENTS, fields=_OF_THREADS, window=window) for window in trace.windows)
     for some in _ahead(windows, trace.threads):
-        count_threads(census, some, WINDOWED_EVENTS, pids)
+        count_threads(census, under_usual_names(some), WINDOWED_EVENTS, pids)
     whole = WholeTrace(once, census, pids)
     return replace(whole, once=replace(once, events=observed_tables(once, whole)))
 

@@ -219,6 +219,8 @@ def _any_of(writers: Writers, *events: str) -> frozenset[int]:
 def _of_publications(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[_Missing]:
     unstamped = _processes("publications", _UNSTAMPED, frames) & _any_of(writers, Ros2.RMW_PUBLISH)
     yield f"{Ros2.RMW_PUBLISH}.timestamp", unstamped, f"written by ROS 2 Jazzy and later; {_NOT_LINKED}", ()
+    unbound = _processes("publications", _UNSTAMPED, frames) - _processes("publications", _STAMPED, frames)
+    yield Caret.BIND, unbound & _any_of(writers, Caret.BIND), f"none has a message's address; {_NOT_LINKED}", ()
     nameless = _any_of(writers, Ros2.RCLCPP_PUBLISH) - _any_of(writers, Ros2.RMW_PUBLISH, Ros2.RCL_PUBLISH)
     yield Ros2.RCL_PUBLISH, nameless, "publishers are not known", ("publications",)
     if not any(event in writers for event in PUBLISHED):
@@ -239,7 +241,8 @@ def _of_takes(writers: Writers, frames: Mapping[str, pl.DataFrame]) -> Iterator[
     yield Ros2.RMW_TAKE, unseen - runs, "receptions are not known", ("takes",)
 
 
-_UNSTAMPED: Final = ~pl.col("intra") & pl.col("source_ns").is_null()
+_STAMPED: Final = pl.col("source_ns").is_not_null()
+_UNSTAMPED: Final = ~pl.col("intra") & ~_STAMPED
 
 
 def _processes(table: str, wanted: pl.Expr, frames: Mapping[str, pl.DataFrame]) -> frozenset[int]:

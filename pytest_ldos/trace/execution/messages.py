@@ -102,7 +102,10 @@ def _of_rcl(observed: Observed, endpoints: Endpoints) -> Columns:
     found = _found_by_rcl(endpoints, process, published.handles("publisher_handle")[rows], times_ns)
     publisher = endpoints.publishers.registry.complete(found[0], process, found[1])
     rclcpp_ns = pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp, NEVER)
-    bound = _of_same_call(observed, Caret.BIND, Ros2.RCL_PUBLISH, after=True, keys=("addr", "message"))[rows]
+    copy = _of_same_call(observed, Caret.BIND_ADDRESS, Ros2.RCL_PUBLISH, after=True, keys=("addr_from", "message"))
+    copied = pick(observed.events(Caret.BIND_ADDRESS).handles("addr_to"), copy, 0)
+    address = np.where(copy >= 0, copied, published.handles("message"))
+    bound = _of_same_call(observed, Caret.BIND, Ros2.RCL_PUBLISH, after=True, keys=("addr", address))[rows]
     source_ns = pick(observed.events(Caret.BIND)["source_stamp"].astype(np.int64), bound, NEVER)
     known = {"publisher": publisher, "source_ns": source_ns, "rclcpp_ns": rclcpp_ns, "rcl_ns": times_ns}
     return _columns("publications", published, rows, **known)
@@ -155,18 +158,25 @@ def _same_call(observed: Observed, inter: Columns, intra: Columns) -> IdArray:
 
 
 def _of_same_call(
-    observed: Observed, name: str, own: str, *, after: bool = False, keys: tuple[str, str] = ("message", "message")
+    observed: Observed,
+    name: str,
+    own: str,
+    *,
+    after: bool = False,
+    keys: tuple[str, str | Handles] = ("message", "message"),
 ) -> IdArray:
     """For each event `own`, the row of the last event `name` before it, or the next one after it, in the same call.
 
-    Both are on one thread and concern one message, by these fields of theirs, and no other event `own` lies between.
+    Both are on one thread and concern one message, by these fields of theirs, or are the next if the first one is 0 (as
+    CARET writes it for Fast DDS since ROS 2 Humble), and no other event `own` lies between.
     """
     events, others = observed.events(own), observed.events(name)
     if len(events) == 0 or len(others) == 0:
         return np.full(len(events), -1, dtype=np.int32)
     timeline, named = observed.timeline(own), observed.timeline(name)
     found = named.next_for(timeline) if after else named.last_for(timeline)
-    found[pick(others.handles(keys[0]), found, 0) != events.handles(keys[1])] = -1
+    message = pick(others.handles(keys[0]), found, 0)
+    found[(message != 0) & (message != (events.handles(keys[1]) if isinstance(keys[1], str) else keys[1]))] = -1
     times_ns = pick(others.times_ns, found, NEVER)
     if after:
         limit_ns = pick(events.times_ns, timeline.next_for(timeline, after=True), np.iinfo(np.int64).max)

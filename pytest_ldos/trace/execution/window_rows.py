@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.base.ros2 import AFTER_JAZZY, FIELDS, Marker, Ros2
+from pytest_ldos.base.ros2 import AFTER_JAZZY, CARETS_OWN, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
 from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ranks
@@ -51,7 +51,7 @@ def select_rows(table: EventTable, rows: Rows) -> EventTable:
 
 
 def _join_tables(first: EventTable | None, second: EventTable | None) -> EventTable | None:
-    """Rows of two tables of one event, one after the other; their columns are numbers, or lists of one length."""
+    """Rows of two tables of one event, one after the other; their columns have one value in each row."""
     if first is None or not len(first):
         return second
     if second is None or not len(second):
@@ -61,12 +61,33 @@ def _join_tables(first: EventTable | None, second: EventTable | None) -> EventTa
         if other := second.columns.get(name):
             valid = [np.ones(len(each), dtype=bool) if each.valid is None else each.valid for each in (one, other)]
             is_whole = one.valid is None and other.valid is None
-            values = np.concatenate((one.values, other.values))
-            columns[name] = replace(one, values=values, valid=None if is_whole else np.concatenate(valid))
+            words, codes = one.dictionary, other.values
+            if words is not None and other.dictionary is not None:
+                words = tuple(dict.fromkeys((*words, *other.dictionary)))
+                codes = np.array([*map(words.index, other.dictionary), -1])[codes]
+            columns[name] = replace(
+                one,
+                values=np.concatenate((one.values, codes)),
+                dictionary=words,
+                valid=None if is_whole else np.concatenate(valid),
+            )
     times, cpus, traces = (
         np.concatenate((getattr(first, name), getattr(second, name))) for name in ("timestamp_ns", "cpu_id", "trace")
     )
     return EventTable(first.name, times, cpus, traces, columns)
+
+
+def under_usual_names(trace: DecodedTrace) -> DecodedTrace:
+    """The trace with CARET's own events under ROS 2's names."""
+    events = dict(trace.events)
+    for name, usual in CARETS_OWN.items():
+        table = events.pop(name, None)
+        # Before ROS 2 Jazzy, its event of a publication has only what rcl's has.
+        if table is not None and len(table) and (usual != Ros2.RMW_PUBLISH or "timestamp" in table.columns):
+            joined = _join_tables(events.get(usual), replace(table, name=usual))
+            assert joined is not None
+            events[usual] = select_rows(joined, np.argsort(joined.timestamp_ns, kind="stable"))
+    return replace(trace, events=events)
 
 
 _CALLS: Final = (
@@ -103,6 +124,7 @@ CONTEXTS: Final = ("vpid", "vtid", "pid_ns")
 
 WINDOWED_EVENTS: Final = AFTER_JAZZY | {
     *PUBLISHED,
+    *(name for name, usual in CARETS_OWN.items() if usual in PUBLISHED),
     *TAKEN,
     Ros2.INTRA_PUBLISH,
     Ros2.RING_BUFFER_ENQUEUE,
@@ -117,7 +139,7 @@ WINDOWED_EVENTS: Final = AFTER_JAZZY | {
 }
 """Frequent events, read window by window. All others are read at once."""
 
-_FIELDS: Final = {name: (*CONTEXTS, *FIELDS[name]) for name in WINDOWED_EVENTS}
+_FIELDS: Final = {name: (*CONTEXTS, *FIELDS[CARETS_OWN.get(name, name)]) for name in WINDOWED_EVENTS}
 
 _OPEN: Final = {
     Ros2.CALLBACK_START: "callback_runs",
@@ -178,7 +200,8 @@ class WindowReader:
 
     def follow(self, window: Window, carried: Carried) -> Carried:
         """Reads the events of a window, and returns the state that is carried into the next one."""
-        tables = observed_tables(self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window), self._whole)
+        some = under_usual_names(self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window))
+        tables = observed_tables(some, self._whole)
         joined = {name: _join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)}
         own = {str(name): table for name, table in joined.items() if table is not None and len(table)}
         on: dict[str, EventTable] = {}

@@ -203,7 +203,8 @@ def _compare(bases: Sequence[Run], heads: Sequence[Run], keys: Sequence[Key], ev
     if evidence is not Evidence.RUNS:
         judged = {key: (_blocks_of(head), _blocks_of(base)) for key, (head, base) in sides.items()}
         shares = dict.fromkeys(judged, 1 / max(len(judged), 1))
-        steps = step_down(shares, lambda key, alpha: _p(*judged[key]) <= alpha, alpha=ALPHA)
+        p = {key: 2 * min(rank_sum_p(head, base), rank_sum_p(base, head)) for key, (head, base) in judged.items()}
+        steps = step_down(shares, lambda key, alpha: p[key] <= alpha, alpha=ALPHA)
         certain = {key for key, step in steps.items() if step.rejected and _are_disjoint(*medians[key])}
     elif medians:
         head, base = (np.column_stack(side) for side in zip(*medians.values(), strict=True))
@@ -239,10 +240,6 @@ def _autocorrelation(values: Values) -> float:
     around = values - values.mean()
     spread = float(around @ around)
     return float(around[1:] @ around[:-1]) / spread if spread > 0 else 0.0
-
-
-def _p(head: Values, base: Values) -> float:
-    return min(1.0, 2 * min(rank_sum_p(head, base), rank_sum_p(base, head)))
 
 
 def _compared(

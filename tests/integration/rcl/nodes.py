@@ -8,13 +8,15 @@ import sys
 import time
 
 import rclpy
+from geometry_msgs.msg import PointStamped
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.duration import Duration
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool
 from test_msgs.action import Fibonacci
 
@@ -100,6 +102,27 @@ class Arm(Node):
         self.states.publish(state)
 
 
+class Values(Node):
+    """Publishes the numbers from 1 to `count` for each line of its input, once it has a subscription."""
+
+    def __init__(self, topic, kind, count, best_effort):
+        super().__init__("values")
+        reliability = ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE
+        types = {"Float64": Float64, "PointStamped": PointStamped}
+        self.sender = self.create_publisher(types[kind], topic, QoSProfile(depth=count, reliability=reliability))
+        self.count = count
+        self.create_timer(0.01, self.send)
+
+    def send(self):
+        if self.sender.get_subscription_count() and sys.stdin.readline():
+            for number in map(float, range(1, self.count + 1)):
+                message = self.sender.msg_type()
+                setattr(*((message, "data") if hasattr(message, "data") else (message.point, "x")), number)
+                self.sender.publish(message)
+            self.sender.wait_for_all_acked()
+            log("pub", "values", self.count)
+
+
 class Machine(LifecycleNode):
     """Becomes active after a while."""
 
@@ -113,7 +136,7 @@ class Machine(LifecycleNode):
         self.trigger_activate()
 
 
-ROLES = {"talker": Talker, "listener": Listener, "server": Server, "machine": Machine, "arm": Arm}
+ROLES = {"talker": Talker, "listener": Listener, "server": Server, "machine": Machine, "arm": Arm, "values": Values}
 
 rclpy.init()
 executor = MultiThreadedExecutor(4) if sys.argv[1] == "server" else rclpy.executors.SingleThreadedExecutor()

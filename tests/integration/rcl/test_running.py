@@ -109,7 +109,7 @@ def test_nodes_without_names_are_recorded_and_counted_as_unknown(start, tmp_path
 def test_only_the_chosen_processes_are_recorded(start, tmp_path):
     graph = start()
     talker = next(each.pid for each in graph.group.children if each.name == "talker")
-    recorder = AttachedRecorder(tmp_path / "trace", tmp_path, processes=[talker])
+    recorder = AttachedRecorder(tmp_path / "trace", tmp_path, processes={talker: "talker"})
     try:
         recorder.start()
         before = len(graph.log("listener").splitlines())
@@ -149,7 +149,7 @@ def test_session_that_is_destroyed_while_it_records(start, tmp_path):
 
 def test_process_that_ends_is_named(start):
     graph = start()
-    tree = RunningTree()
+    tree = RunningTree(registered_processes())
     events = tree.events
     began = {parse_event(next(events)).pid for _ in range(2)}
     assert began == set(tree.pids()) == {each.pid for each in graph.group.children}

@@ -216,4 +216,5 @@ def test_every_reason_and_verdict_and_error_has_its_place():
 def test_an_error_is_in_the_index_with_its_remedy():
     index = PAGES["troubleshooting/messages.md"]
     assert "| `all … trials failed (…)` | `make the scenario work first: pytest -m baseline` |" in index
+    assert "| `goal … has no joints` | `give the position of every joint, in radians` |" in index, "by require()"
     assert index.count("\n| `") > 150

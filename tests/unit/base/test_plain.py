@@ -1,12 +1,14 @@
-"""Files that git replaced by other content."""
+"""Files that git replaced by other content, and dataclasses from objects with some of their fields."""
 
 from __future__ import annotations
 
 import subprocess
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
-from pytest_ldos.base.files import left_by_git
+from pytest_ldos.base.files import copied, left_by_git
 from tests.builders.repository import Repository
 
 
@@ -34,3 +36,18 @@ def test_unresolved_merge_is_recognised(conflict):
 def test_ordinary_file_is_accepted():
     assert left_by_git('{\n "message": "<<<<<<< HEAD"\n}\n') is None
     assert left_by_git("") is None
+
+
+@dataclass(frozen=True)
+class Copy:
+    name: str
+    size: int
+    colour: str = "grey"
+
+
+def test_fields_are_those_of_the_first_source_that_has_them():
+    one, other = SimpleNamespace(name="one", weight=3.0), SimpleNamespace(name="other", size=2)
+    assert copied(Copy, one, other) == Copy("one", 2)
+    assert copied(Copy, one, other, name="own", colour="red") == Copy("own", 2, "red")
+    with pytest.raises(TypeError, match="size"):
+        copied(Copy, one)

@@ -43,6 +43,7 @@ class Other:
     name = "another tracer"
     prefix: Sequence[str] = ("nice",)
     environment: Mapping[str, str] = {"A": "1"}
+    processes: Mapping[int, str] = {}
     open_environment: Mapping[str, str] = {"B": "2"}
 
     def __init__(self, directory: Path) -> None:

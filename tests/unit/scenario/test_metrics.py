@@ -40,6 +40,8 @@ EVERY_KIND = (
     "value:my_pkg:solve:score:p50:higher",
     "count:my_pkg:retry",
     "count:my_pkg:hit:higher",
+    "topic:/planning/debug/processing_time_ms:data:p99",
+    "topic:/pose:point.x:max:higher",
     "allocations:control loop",
     "frees:/node: /topic:any",
     "locks:control loop:any",
@@ -84,6 +86,8 @@ def test_every_kind_is_read_and_written_unchanged():
         "value_my_pkg_solve_score_p50",
         "count_my_pkg_retry",
         "count_my_pkg_hit",
+        "topic_planning_debug_processing_time_ms_data_p99",
+        "topic_pose_point_x_max",
         "allocations_control_loop",
         "frees_node_topic",
         "locks_control_loop",
@@ -129,6 +133,19 @@ def test_title_and_unit_of_own_events():
     ]
 
 
+def test_title_and_unit_of_topics():
+    """The unit is in the name of the field, or in that of the topic."""
+    texts = ("topic:/a/b_ms:data", "topic:/a_us:data:max", "topic:/a_sec:data", "topic:/a:left_ns", "topic:/ms:data")
+    assert [(metric.title, metric.unit) for metric in map(declare, parse(*texts))] == [
+        ("data of /a/b_ms, p50", "ms"),
+        ("data of /a_us, max", "µs"),
+        ("data of /a_sec, p50", "s"),
+        ("left_ns of /a, p50", "ns"),
+        ("data of /ms, p50", ""),
+    ]
+    assert all(metric.spec.events == () for metric in map(declare, parse(*texts)))
+
+
 def test_a_subject_is_a_process_with_threads_or_that_of_a_node():
     of_thread, of_node, named = parse("cpu:container/planner", "cpu:node:/arm/planner", "cpu:move_group")
     assert (of_thread.process, of_thread.thread, of_thread.node) == ("container", "planner", "")
@@ -168,6 +185,9 @@ def test_default_statistic_of_a_path_is_p99_even_with_a_colon_in_its_name():
         (["interval:a:b[]"], "does not name its events"),
         (["interval:a:b[c"], "does not name its events"),
         (["value:a:b"], "'value:a:b' does not name its events.*\n.*'value:my_pkg:solve:cost:max'"),
+        (["topic:/a"], "'topic:/a' does not name topic and field.*\n.*processing_time_ms:data:p99'; a field may be"),
+        (["topic:a:b"], "does not name topic and field"),
+        (["topic:/a:b:p98"], "unknown statistic 'p98'.*\n.*did you mean 'p9"),
         (["count:a:*"], "does not name its events"),
         (["count:a:b[c]"], "does not name its events"),
         (["span:a:b[id]:a:c"], "different numbers of fields.*\n.*span:a:begin.id.:a:end.id."),

@@ -159,6 +159,9 @@ class NodesStack:
     def loop_statistics(self) -> Mapping[str, Moments]:
         return {}
 
+    def topic_numbers(self, subjects: Sequence[str]) -> Mapping[str, list[float] | str]:
+        return dict.fromkeys(subjects, "messages are read on stacks of ROS 2 only")
+
     def settle(self) -> None:
         """Does nothing: the processes themselves report when they are ready."""
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.errors import require
 from pytest_ldos.base.ros2 import Phase
 from pytest_ldos.robot.dds.action import ActionClient, GoalStatus, ParameterClient
 from pytest_ldos.robot.dds.endpoint import Message, default
@@ -58,10 +58,8 @@ class ProblemPlanner:
 
         Raises `ConfigurationError`, which names such problems, a missing planner, or a field that a type lacks.
         """
-        if self._spec.tool not in {"", TIP_LINK}:
-            raise ConfigurationError(
-                f"the path of {self._spec.tool} cannot be measured here", remedy=f'set tool = "{TIP_LINK}"'
-            )
+        tool, remedy = self._spec.tool, f'set tool = "{TIP_LINK}"'
+        require(tool in {"", TIP_LINK}, f"the path of {tool} cannot be measured here", remedy=remedy)
         await_servers([self._client, self._parameters])
         wrong = []
         for where, message in messages.items():

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple, Self, Unpack
+from typing import Any, Final, NamedTuple, Self, Unpack
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.series import Moments
@@ -166,7 +166,7 @@ class Ros2Stack:
         self.listeners = ProcessGroup(
             log_directory=log_directory, environment=self.environment, death_signal=signal.SIGINT
         )
-        self._statistics: AnsweringChild | None = None
+        self._answering: dict[str, AnsweringChild] = {}
         self._launch = LaunchWatch()
         self._conversation = None if client is None else Conversation(client, self.what_failed)
         self.stimulus = plan.build(self, self._conversation, self._why)
@@ -243,16 +243,21 @@ class Ros2Stack:
         return {} if self._router is None else {self._router.children[0].pid: PROGRAM}
 
     def loop_statistics(self) -> Mapping[str, Moments]:
-        topic = f"{self._spec.ros2.controller_manager}/statistics"
-        if self._statistics is None:
-            find_ros_packages([_MESSAGES], environment={**os.environ, **self.environment}).demand()
-            command = [sys.executable, "-m", f"{_PACKAGE}.statistics_node", topic]
-            self._statistics = AnsweringChild(self.listeners.start("statistics", command, talk=True))
-        try:
-            found = self._statistics.ask("", limit_s=_ANSWER_S)
-        except ChildFailed as error:
-            raise BringUpFailed(f"{topic}: {error.message}", details=error.details) from None
+        find_ros_packages([_MESSAGES], environment={**os.environ, **self.environment}).demand()
+        found = self._ask_listener("statistics", [f"{self._spec.ros2.controller_manager}/statistics"])
         return {name: Moments(*each) for name, each in found.items()}
+
+    def topic_numbers(self, subjects: Sequence[str]) -> Mapping[str, list[float] | str]:
+        return self._ask_listener("topics", subjects)
+
+    def _ask_listener(self, name: str, arguments: Sequence[str]) -> Mapping[str, Any]:
+        if name not in self._answering:
+            command = [sys.executable, "-m", f"{_PACKAGE}.{name}_node", *arguments]
+            self._answering[name] = AnsweringChild(self.listeners.start(name, command, talk=True))
+        try:
+            return self._answering[name].ask("", limit_s=_ANSWER_S)
+        except ChildFailed as error:
+            raise BringUpFailed(f"{', '.join(arguments)}: {error.message}", details=error.details) from None
 
     def settle(self) -> None:
         if self._watch is not None:
@@ -321,25 +326,28 @@ class Ros2Backend:
         group = ProcessGroup(
             log_directory=self._logs, prefix=self._recorder.prefix, environment=recorded, death_signal=signal.SIGINT
         )
-        self._resources.callback(group.stop)
-        program = plan.command(self._logs, self._sourced)
-        name = "goal_client" if self._spec.moves_arm else "stimulus"
-        client = None if program is None else group.start(name, program, talk=True)
         assert tree.child.process.stdout is not None
-        stack = Ros2Stack(
-            self._spec,
-            plan,
-            isolation=isolation,
-            members=Members(tree.pids, tree.child.process.stdout),
-            client=client,
-            group=group,
-            log_directory=self._logs,
-            info=ros2_info(self._spec, self._sourced),
-        )
+        stack = self._assemble(plan, group, isolation, Members(tree.pids, tree.child.process.stdout))
         stack.become_ready(self._resources, on_waiting)
         for name, thief in thief_commands(self._spec.faults.cpu_steal, cpus_of(self._spec)).items():
             group.start(name, thief)
         return stack
+
+    def _assemble(self, plan: StimulusPlan, group: ProcessGroup, isolation: Isolation, members: Members) -> Ros2Stack:
+        """Starts the stimulus in the group."""
+        self._resources.callback(group.stop)
+        program = plan.command(self._logs, self._sourced)
+        name = "goal_client" if self._spec.moves_arm else "stimulus"
+        return Ros2Stack(
+            self._spec,
+            plan,
+            isolation=isolation,
+            members=members,
+            client=None if program is None else group.start(name, program, talk=True),
+            group=group,
+            log_directory=self._logs,
+            info=ros2_info(self._spec, self._sourced),
+        )
 
     def _launch_command(self) -> list[str]:
         ros2 = self._spec.ros2

@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 import psutil
 
+from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.record.attach import registered_processes
-from pytest_ldos.record.protocol import Recorder
-from pytest_ldos.robot.stack.protocol import OURS, Installation
-from pytest_ldos.robot.stack.ros2.backend import Members, Ros2Stack
-from pytest_ldos.robot.stack.ros2.installed import Isolation, rmw_of, ros2_available, ros2_info
+from pytest_ldos.robot.stack.ros2.backend import Members, Ros2Backend, Ros2Stack
+from pytest_ldos.robot.stack.ros2.installed import Isolation, rmw_of, ros2_available
 from pytest_ldos.robot.stack.ros2.state import LaunchFailed, ProcessBegan, to_line
 from pytest_ldos.robot.stack.ros2.stimuli import demand_plantable, plan_stimulus
-from pytest_ldos.scenario.model import StackSpec
 
 _POLL_S: Final = 0.2
 
@@ -28,8 +23,11 @@ _POLL_S: Final = 0.2
 class RunningTree:
     """Processes that run already, and are missed if one ends; `events` are lines of `state`."""
 
-    def __init__(self) -> None:
-        self._processes = {pid: (name, psutil.Process(pid)) for pid, name in registered_processes().items()}
+    def __init__(self, processes: Mapping[int, str]) -> None:
+        try:
+            self._processes = {pid: (name, psutil.Process(pid)) for pid, name in processes.items()}
+        except psutil.NoSuchProcess as error:
+            raise BringUpFailed(f"{processes[error.pid]} (pid {error.pid}) ended before it was measured") from None
         self._is_left = threading.Event()
 
     def pids(self) -> Collection[int]:
@@ -50,16 +48,8 @@ class RunningTree:
         self._is_left.set()
 
 
-class RunningBackend:
-    """See `StackBackend`; its processes are those that registered with the tracer in this environment's DDS domain."""
-
-    def __init__(
-        self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
-    ) -> None:
-        self._spec = spec
-        self._recorder = recorder
-        self._logs = log_directory.resolve()
-        self._resources = ExitStack()
+class RunningBackend(Ros2Backend):
+    """See `StackBackend`; its processes are those that are recorded."""
 
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> Ros2Stack:
         ros2_available(self._spec).demand()
@@ -73,23 +63,9 @@ class RunningBackend:
             "RCUTILS_LOGGING_USE_STDOUT": "0",
             "PYTHONUNBUFFERED": "1",
         }
-        tree = RunningTree()
+        tree = RunningTree(self._recorder.processes)
         self._resources.callback(tree.leave)
         group = ProcessGroup(log_directory=self._logs, environment=own, death_signal=signal.SIGINT)
-        self._resources.callback(group.stop)
-        program = plan.command(self._logs, None)
-        stack = Ros2Stack(
-            self._spec,
-            plan,
-            isolation=Isolation(own),
-            members=Members(tree.pids, tree.events),
-            client=None if program is None else group.start("stimulus", program, talk=True),
-            group=group,
-            log_directory=self._logs,
-            info=ros2_info(self._spec),
-        )
+        stack = self._assemble(plan, group, Isolation(own), Members(tree.pids, tree.events))
         stack.become_ready(self._resources, on_waiting)
         return stack
-
-    def stop(self) -> None:
-        self._resources.close()

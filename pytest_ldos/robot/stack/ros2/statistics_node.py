@@ -6,19 +6,18 @@ requests the middleware keeps the last message, and no Python runs.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import rclpy
 from pal_statistics_msgs.msg import StatisticsNames, StatisticsValues
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from pytest_ldos.robot.stack.ros2.topics_node import answer
 
 PATIENCE_S: Final = 5.0  # for the manager to be discovered, and to publish
 _POLL_S: Final = 0.05
@@ -63,18 +62,5 @@ def moments(values: Mapping[str, float]) -> dict[str, tuple[int, float, float]]:
     return found
 
 
-def main() -> None:
-    """Answers questions until standard input ends; ``argv[1]`` is the topic of the registry."""
-    rclpy.init(args=[])
-    node = Node("ldos_statistics", enable_rosout=False, start_parameter_services=False)
-    listener = Listener(node, sys.argv[1])
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-        for _ in sys.stdin:
-            sys.stdout.write(json.dumps(listener.look()) + "\n")
-            sys.stdout.flush()
-        node.destroy_node()
-        rclpy.try_shutdown()
-
-
 if __name__ == "__main__":
-    main()
+    answer("ldos_statistics", lambda node: Listener(node, sys.argv[1]).look)

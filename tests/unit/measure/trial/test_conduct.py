@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -484,6 +485,34 @@ def test_controller_manager_statistics_are_per_trial(folder):
     assert (first.details["updates"], second.details["updates"]) == (500, 500)
     assert first.number == pytest.approx((1500 * 21.5 - 1000 * 21.0) / 500 / 1000)
     assert second.number == pytest.approx((2500 * 22.5 - 2000 * 22.0) / 500 / 1000)
+
+
+def test_numbers_in_messages_are_per_trial(folder):
+    """The first two answers are those before the trials; what arrives between trials counts in none."""
+    topic = "/planning/debug/processing_time_ms"
+    answers = iter([[], [9.0], [1.0, 2.0, 4.0], [9.0], []])
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.topic_numbers = lambda subjects: {each: next(answers) for each in subjects}
+        wanted = declared(f"topic:{topic}:data", f"topic:{topic}:data:max")
+        trials = conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=wanted)
+    name = "topic_planning_debug_processing_time_ms_data"
+    first, second = (trial.measurements for trial in trials.trials)
+    assert [first[f"{name}_{each}"].number for each in ("p50", "max")] == [2.0, 4.0]
+    assert first[f"{name}_p50"].details == {"values": 3.0}
+    assert second[f"{name}_p50"].value == Missing(f"no message of {topic} arrived in the trial")
+
+
+@pytest.mark.parametrize(("numbers", "reason"), [([-1.0], "is -1, and only 0 or more"), ([math.nan], "is no number")])
+def test_numbers_in_messages_that_cannot_be_compared(folder, numbers, reason):
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.topic_numbers = lambda subjects: dict.fromkeys(subjects, numbers)
+        trials = conduct(rig, ScenarioSpec(name="baseline", trials=1), REACH, declared=declared("topic:/a:data"))
+    assert reason in trials.trials[0].measurements["topic_a_data_p50"].value.reason
+
+
+def test_topic_without_numbers_is_refused(folder):
+    with open_fake_rig(StackSpec(), folder) as rig, pytest.raises(ConfigurationError, match="of ROS 2 only"):
+        conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("topic:/a:data"))
 
 
 def test_controller_metric_without_controller_manager_is_refused(folder):

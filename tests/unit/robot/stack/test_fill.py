@@ -7,7 +7,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.robot.dds.endpoint import decode, default, encode, is_known, type_names
-from pytest_ldos.robot.stack.messages import MessageLayer, fill
+from pytest_ldos.robot.stack.messages import MessageLayer, fill, require_number
 
 LAYER = MessageLayer(default, type_names)
 GOAL = "control_msgs/action/FollowJointTrajectory_Goal"
@@ -66,3 +66,25 @@ def test_list_of_another_length_is_no_point():
 def test_known_types():
     assert is_known(GOAL)
     assert not is_known("control_msgs/action/FollowTheLeader_Goal")
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("point.x", ""),
+        ("header.stamp.sec", ""),
+        ("point.w", "/where has no field 'point.w' known are: x, y, z"),
+        ("poin.x", "/where has no field 'poin.x' did you mean 'point'?"),
+        ("point.x.y", "/where has no field 'point.x.y' name a field that is a number"),
+        ("point", "field 'point' of /where is no number, but geometry_msgs/Point name a field that is a number"),
+        ("header.frame_id", "field 'header.frame_id' of /where is no number, but string name a field that is a number"),
+    ],
+)
+def test_numbers_of_a_message(field, words):
+    kind = "geometry_msgs/msg/PointStamped"
+    try:
+        require_number(default(kind), field, "/where", LAYER)
+        said = ""
+    except ConfigurationError as error:
+        said = f"{error.message} {error.remedy}"
+    assert said == words

@@ -89,6 +89,32 @@ def test_carets_stamps_link_messages_without_events_of_the_middleware():
     assert not {each.event for each in model.missing_events} & {Ros2.RMW_PUBLISH, Ros2.RMW_TAKE}
 
 
+@pytest.mark.parametrize("copied", [True, False], ids=["to another address", "without an address"])
+def test_carets_stamps_of_fast_dds(copied):
+    """CARET for ROS 2 Galactic binds the message's copy, that for Humble no address at all."""
+    app, message, copy = App(), 0x77, 0x990 if copied else 0
+    for first, stamp in ((100, 5_000), (200, 6_000)):
+        app.thread.at(first).emit(Ros2.RCL_PUBLISH, publisher_handle=app.publisher.handle, message=message)
+        if copied:
+            app.thread.emit(Caret.BIND_ADDRESS, addr_from=message, addr_to=copy)
+        app.thread.emit(Caret.BIND, addr=copy, source_stamp=stamp)
+    app.thread.at(300).emit(Caret.BIND, addr=copy, source_stamp=7_000)  # of the middleware itself
+    model = app.recording.model()
+    assert model.publications["source_ns"].to_list() == [5_000, 6_000]
+    assert not {each.event for each in model.missing_events} & {Ros2.RMW_PUBLISH, Caret.BIND}
+
+
+def test_carets_stamps_of_unknown_addresses_are_reported():
+    app = App()
+    app.thread.at(100).emit(Ros2.RCL_PUBLISH, publisher_handle=app.publisher.handle, message=0x77)
+    app.thread.emit(Caret.BIND, addr=0x990, source_stamp=5_000)
+    model = app.recording.model()
+    assert model.publications["source_ns"].to_list() == [None]
+    assert [each.effect for each in model.missing_events if each.event == Caret.BIND] == [
+        "none has a message's address; latencies, late and lost messages are not known"
+    ]
+
+
 def test_empty_take_is_only_counted():
     app = App()
     app.thread.at(100).take(app.subscription, None)
