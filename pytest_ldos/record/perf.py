@@ -73,9 +73,8 @@ class PerfProcess(AttachedTool):
             if answered.poll(1000 * _POLL_S):
                 os.read(reader, 64)
                 return
-        reason = first_reason(child.last_lines())
         how = "did not begin" if child.exit_code is None else "ended"
-        raise ProfilingFailed(f"perf record {how}: {reason}", remedy=f"see {child.log}")
+        raise ProfilingFailed(f"perf record {how}: {first_reason(child.last_lines())}", remedy=f"see {child.log}")
 
     def complete(self) -> None:
         """Stops perf and waits until its file is complete; raises `ProfilingFailed` if it failed or does not end."""
@@ -331,13 +330,13 @@ class WithSwitches:
 
     def _begin(self, other: Callable[[], None]) -> None:
         """Starts the other recording and perf concurrently; each takes a third of a second."""
-        folder = self.directory / SWITCHES_FOLDER
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
         self._files += 1
+        data = self.directory / SWITCHES_FOLDER / f"{self._files:03d}.data"
+        with writing(data.parent):
+            data.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with self._perf.starting(_ARGUMENTS, folder / f"{self._files:03d}.data"):
+            with self._perf.starting(_ARGUMENTS, data):
                 other()
             self._is_running = True
         except ProfilingFailed:
-            self._is_running = False
+            data.unlink(missing_ok=True)  # empty, and thus no file of perf
