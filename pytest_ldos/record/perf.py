@@ -169,18 +169,19 @@ _INTERPRETER: Final = "_PyEval_EvalFrameDefault"
 _DIE_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
-def perf_available() -> Availability:
-    """Checks that perf is installed for this kernel and permitted, by sampling a short program."""
+def perf_available(*sampled: str) -> Availability:
+    """Checks that perf is installed for this kernel and permitted, by recording `sampled` events of a short program."""
     programs = find_programs(("perf",), package=_PACKAGE)
     if not programs.ok:
         return programs
-    command = ["perf", "record", "--quiet", "-e", "cpu-clock", "-o", os.devnull, "--", "true"]
-    able = probe(command, by_hand="perf record -e cpu-clock true")
+    arguments = [word for each in sampled for word in SAMPLED[each]] or ["-e", "cpu-clock"]
+    command = ["perf", "record", "--quiet", *arguments, "-o", os.devnull, "--", "true"]
+    able = probe(command, by_hand=f"perf record {' '.join(arguments[:2])} true")
     if able.ok or able.remedy:
         return able
-    level = read_setting(_PARANOID)
-    known = f" (kernel.perf_event_paranoid is {level})" if level else ""
-    return Availability(False, f"perf may not sample here: {able.reason}{known}", _NOT_PERMITTED)
+    known = f" (kernel.perf_event_paranoid is {read_setting(_PARANOID) or 'unknown'})"
+    remedy = "run it as root, or leave the metric out" if sampled else _NOT_PERMITTED
+    return Availability(False, f"perf may not sample here: {able.reason}{known}", remedy)
 
 
 class PerfProfiler(PerfProcess):

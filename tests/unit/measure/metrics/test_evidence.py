@@ -218,6 +218,21 @@ def test_missing_library_is_refused_before_anything_starts(tmp_path, monkeypatch
 
 
 @needs_lttng
+def test_events_that_perf_may_not_record_are_refused_before_anything_starts(tmp_path, monkeypatch):
+    """As an ordinary user's perf, that may record page faults and no waits."""
+    script = """#!/bin/sh\ncase "$*" in *sched_switch*) echo 'Error: No permissions to read sched_switch' >&2; exit 129;; esac\n"""
+    (tmp_path / "perf").write_text(script)
+    (tmp_path / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    faults, waits = (recorded_for(specs(f"{kind}:control loop")) for kind in ("faults", "blocked"))
+    with pytest.raises(Unavailable, match="No permissions to read sched_switch") as refused:
+        choose_recorder(tmp_path / "trace", tmp_path, events=waits)
+    assert refused.value.remedy == "run it as root, or leave the metric out"
+    assert choose_recorder(tmp_path / "trace", tmp_path, events=faults)
+    assert not (tmp_path / "trace").exists()
+
+
+@needs_lttng
 def test_place_that_never_ran_is_refused_with_the_nearest(calls):
     with pytest.raises(ConfigurationError, match="no '/loop: timer of 20 ms' has run so far") as refused:
         pids_of(specs("allocations:/loop: timer of 20 ms"), calls.model, is_required=True)
