@@ -114,10 +114,9 @@ class RunningSession:
         """Finds a session by name, by default the only one; raises `ConfigurationError` if it has no parts to read."""
         find_programs(("lttng",), package="lttng-tools").demand()
         found = {each: values for each, values in list_sessions().items() if each != KEPT}
-        there = ", ".join(sorted(found)) or "none: begin one with ros2 trace start NAME"
-        chosen = next(iter(found), None) if name is None and len(found) == 1 else name
-        require(chosen is not None, "which recording session?", remedy=f"name one; the session daemon has {there}")
-        self.name = str(chosen)
+        require(bool(found), "the session daemon has no recording session", remedy="begin one: ros2 trace start NAME")
+        self.name = (next(iter(found)) if len(found) == 1 else "") if name is None else name
+        require(bool(self.name), "which recording session?", remedy=f"name one of {', '.join(sorted(found))}")
         refuse_unknown([self.name], found, "recording session")
         session, remedy = found[self.name], "lttng start, or ros2 trace start NAME: files of this machine are read"
         for key, mode in (("snapshot_mode", "in snapshot mode"), ("live_timer_interval", "in live mode")):
@@ -147,7 +146,7 @@ def registered_processes() -> Mapping[int, str]:
     """
     domain = os.environ.get(_DOMAIN, "0")
     traced = set()
-    no_daemon = "start `lttng-sessiond --daemonize` before the nodes, as the same user (or root)"
+    no_daemon = "start `lttng-sessiond --daemonize` before the nodes, as their user; root's needs the group tracing"
     for each in _list("--userspace", remedy=no_daemon).iterfind(".//mi:pid", MI_NAMESPACE):
         names = [event.text or "" for event in each.iterfind(".//mi:event/mi:name", MI_NAMESPACE)]
         if any(name.startswith(("ros2:", "ldos:")) for name in names):
@@ -159,8 +158,8 @@ def registered_processes() -> Mapping[int, str]:
             if process.environ().get(_DOMAIN, "0") == domain:
                 found[pid] = process.name()
     if not found:
-        remedy = f"set {_DOMAIN} as the nodes have it; they register at their start, if they are built with tracing"
-        others = f"; {len(traced)} in others" if traced else ""
+        remedy = f"set {_DOMAIN} as the nodes have it, and be their user or root; they register at their start"
+        others = f"; {len(traced)} in others, or of other users" if traced else ""
         raise Unavailable(f"no process with ROS 2's tracepoints runs in domain {domain}{others}", remedy=remedy)
     return found
 

@@ -34,7 +34,7 @@ def choose_recorder(
     sampled = [each for each in events if each in SAMPLED]
     traced = [each for each in events if each not in sampled]
     if sampled:
-        perf_available().demand()
+        perf_available(*sampled).demand()
     recorder: Recorder
     if is_attached:
         recorder = AttachedRecorder(directory, log_directory, processes=registered_processes(), events=traced)

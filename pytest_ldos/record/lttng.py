@@ -159,7 +159,8 @@ def preloading(events: Collection[str]) -> Sequence[str]:
     command = ("sh", "-c", _PRELOADING, "sh", ":".join((_CALLERS, *wrappers)), folder)
     errors = run_program([*command, "true"]).stderr  # the loader ignores what it cannot preload
     if missing := [library for library in (_CALLERS, *wrappers) if library in errors]:
-        remedy = "install LTTng-UST 2.13 (Debian: liblttng-ust1; Ubuntu: liblttng-ust1t64), or leave the metric out"
+        it = "pytest-ldos again" if _CALLERS in missing else "LTTng-UST 2.13 (liblttng-ust1, Ubuntu: liblttng-ust1t64)"
+        remedy = f"install {it}, or leave the metric out"
         raise Unavailable(f"{', '.join(missing)} cannot be preloaded to record what a metric counts", remedy=remedy)
     return command
 
@@ -187,8 +188,7 @@ class LttngRecorder:
         self._events = (*RECORDED, *(each for each in events if each not in WRAPPERS))
         self._calls = [each for each in events if each in WRAPPERS]
         self._settings = {TRACEPOINTS_OFF: "", **({"LTTNG_UST_ALLOW_BLOCKING": "1"} if lossless else {})}
-        if _REGISTER_TIMEOUT not in os.environ:
-            self._settings[_REGISTER_TIMEOUT] = "30000"  # ms
+        self._settings[_REGISTER_TIMEOUT] = os.environ.get(_REGISTER_TIMEOUT, "30000")  # ms
         self._preloading = preloading(events)
         self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
         self._daemon = PrivateDaemon(log_directory) if daemon is None else daemon
@@ -280,7 +280,7 @@ def run_lttng(*arguments: str, own_daemon: bool = False) -> str:
     Raises `RecordingFailed` with LTTng's reason.
     """
     done = _run(arguments if own_daemon else ("--no-sessiond", *arguments))
-    return _output_of(done, arguments, remedy="`lttng list` must work: run this as its user, with its LTTNG_HOME")
+    return _output_of(done, arguments, remedy="`lttng list` must show it: be its user, with its LTTNG_HOME, or root")
 
 
 def _run(

@@ -73,9 +73,8 @@ class PerfProcess(AttachedTool):
             if answered.poll(1000 * _POLL_S):
                 os.read(reader, 64)
                 return
-        reason = first_reason(child.last_lines())
         how = "did not begin" if child.exit_code is None else "ended"
-        raise ProfilingFailed(f"perf record {how}: {reason}", remedy=f"see {child.log}")
+        raise ProfilingFailed(f"perf record {how}: {first_reason(child.last_lines())}", remedy=f"see {child.log}")
 
     def complete(self) -> None:
         """Stops perf and waits until its file is complete; raises `ProfilingFailed` if it failed or does not end."""
@@ -170,18 +169,19 @@ _INTERPRETER: Final = "_PyEval_EvalFrameDefault"
 _DIE_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
-def perf_available() -> Availability:
-    """Checks that perf is installed for this kernel and permitted, by sampling a short program."""
+def perf_available(*sampled: str) -> Availability:
+    """Checks that perf is installed for this kernel and permitted, by recording `sampled` events of a short program."""
     programs = find_programs(("perf",), package=_PACKAGE)
     if not programs.ok:
         return programs
-    command = ["perf", "record", "--quiet", "-e", "cpu-clock", "-o", os.devnull, "--", "true"]
-    able = probe(command, by_hand="perf record -e cpu-clock true")
+    arguments = [word for each in sampled for word in SAMPLED[each]] or ["-e", "cpu-clock"]
+    command = ["perf", "record", "--quiet", *arguments, "-o", os.devnull, "--", "true"]
+    able = probe(command, by_hand=f"perf record {' '.join(arguments[:2])} true")
     if able.ok or able.remedy:
         return able
-    level = read_setting(_PARANOID)
-    known = f" (kernel.perf_event_paranoid is {level})" if level else ""
-    return Availability(False, f"perf may not sample here: {able.reason}{known}", _NOT_PERMITTED)
+    known = f" (kernel.perf_event_paranoid is {read_setting(_PARANOID) or 'unknown'})"
+    remedy = "run it as root, or leave the metric out" if sampled else _NOT_PERMITTED
+    return Availability(False, f"perf may not sample here: {able.reason}{known}", remedy)
 
 
 class PerfProfiler(PerfProcess):
@@ -331,13 +331,13 @@ class WithSwitches:
 
     def _begin(self, other: Callable[[], None]) -> None:
         """Starts the other recording and perf concurrently; each takes a third of a second."""
-        folder = self.directory / SWITCHES_FOLDER
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
         self._files += 1
+        data = self.directory / SWITCHES_FOLDER / f"{self._files:03d}.data"
+        with writing(data.parent):
+            data.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with self._perf.starting(_ARGUMENTS, folder / f"{self._files:03d}.data"):
+            with self._perf.starting(_ARGUMENTS, data):
                 other()
             self._is_running = True
         except ProfilingFailed:
-            self._is_running = False
+            data.unlink(missing_ok=True)  # empty, and thus no file of perf

@@ -53,7 +53,7 @@ REASONS = [
     (why.MissedDeadline("p", 5.0, 1.0, 0, 0, 0, 2), "path 'p' must take at most 5 ms in 100 % of its passages: it was never passed"),
     (
         why.FoundAny("allocations_control_loop", 10, 1000, 9, ("update() (lib.so)", "main (loop)")),
-        "allocations_control_loop: 10 in 9 of 1000 runs, where none is expected; by update() (lib.so), main (loop)",
+        "allocations_control_loop: 10 in 9 of 1000 runs, where none is expected (:any compares only); by update() (lib.so), main (loop)",
     ),
     (why.TrialsFailed((1, 3), "stack_died", None, "", "gone"), "trial 1, 3 stack_died: gone"),
     (why.TrialsFailed((2,), "planning_failed", -31, "shelf", "no"), "trial 2 planning_failed (MoveIt code -31) of goal 'shelf': no"),

@@ -31,3 +31,18 @@ def add_python(prefix: Path, names: Iterable[str], *, version: str = THIS_PYTHON
 def sourced(*prefixes: Path, distro: str = "jazzy", **variables: str) -> dict[str, str]:
     """The environment of a shell that has sourced them."""
     return {"ROS_DISTRO": distro, "AMENT_PREFIX_PATH": ":".join(map(str, prefixes)), **variables}
+
+
+def sourced_wheels(prefix: Path) -> dict[str, str]:
+    """The same for the ROS 2 that ``.ci/rcl`` installs in a prefix."""
+    (packages,) = prefix.glob("lib/python3.*/site-packages")
+    libraries = ":".join(map(str, (prefix / "lib", *packages.glob("*.libs"))))
+    return sourced(
+        prefix,
+        PYTHONPATH=str(packages),
+        LD_LIBRARY_PATH=libraries,
+        RMW_IMPLEMENTATION="rmw_fastrtps_cpp",
+        FASTDDS_BUILTIN_TRANSPORTS="UDPv4",  # a killed process would leave shared memory
+        ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
+        ROS_VERSION="2",
+    )

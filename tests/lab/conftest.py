@@ -23,20 +23,25 @@ RUNNER_SHA256={}
 
 
 @pytest.fixture(scope="session")
-def booted(tmp_path_factory) -> Iterator[LabMachine]:
-    """A machine with systemd as its first process, and nothing of ours on it."""
+def computer() -> Iterator[None]:
+    """This computer, if it can boot machines, and boots none for other tests."""
     if lacking := _lacking():
         reason = f"no machine can be booted here: {lacking}"
         (pytest.fail if IS_STRICT else pytest.skip)(reason)
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        lower = [installed_layer(), distribution_root()]
-        with lab_machine(tmp_path_factory.mktemp("lab"), lower) as machine:
-            copy_checkout(machine.root)
-            machine.boot()
-            machine.forget_keys()
-            yield machine
+        yield
+
+
+@pytest.fixture(scope="session")
+def booted(computer, tmp_path_factory) -> Iterator[LabMachine]:
+    """A machine with systemd as its first process, and nothing of ours on it."""
+    with lab_machine(tmp_path_factory.mktemp("lab"), [installed_layer(), distribution_root()]) as machine:
+        copy_checkout(machine.root)
+        machine.boot()
+        machine.forget_keys()
+        yield machine
 
 
 def _lacking() -> str:

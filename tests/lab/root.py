@@ -1,6 +1,6 @@
 """Roots that machines are booted from: a distribution with its packages, and the same with pytest-ldos installed.
 
-Each is made once and kept below ``LDOS_LAB_CACHE``, or the user's cache, under a name of all it depends on.
+Each is made once and kept below ``LAB_CACHE``, or the user's cache, under a name of all it depends on.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from pathlib import Path
 from typing import Final
 
 CHECKOUT: Final = Path(__file__).parents[2]
-SUITE: Final = os.environ.get("LDOS_LAB_SUITE") or platform.freedesktop_os_release()["VERSION_CODENAME"]
+SUITE: Final = os.environ.get("LAB_SUITE") or platform.freedesktop_os_release()["VERSION_CODENAME"]
 """Name of the distribution: this machine's own, unless another is named."""
 
 CACHE: Final = Path(
-    os.environ.get("LDOS_LAB_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ldos-lab")
+    os.environ.get("LAB_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ldos-lab")
 )
 PLACE: Final = "srv/pytest-ldos"
 """Place of the checkout on a machine."""
 
 SETTINGS: Final = "ROS2=no\nKERNEL_TRACING=no\nMIN_FREE_GIB=1\n"
+ROS2: Final = "srv/ros2"
+"""Place of the core of ROS 2 on a machine that has its layer."""
+
 _WHEELS: Final = "srv/wheels"
 _PACKAGES: Final = (
     "systemd,systemd-sysv,dbus,dbus-user-session,polkitd,libpam-systemd,sudo,openssh-server,openssh-client,at,cron,tmux,"
@@ -68,6 +71,19 @@ def installed_layer() -> Path:
             (root / "etc/ldos-lab").mkdir()
             (root / "etc/ldos-lab/lab.conf").write_text(SETTINGS)
             _in(root, f"/{PLACE}/lab/bootstrap", "--only", "ldos")
+    return place
+
+
+def ros2_layer() -> Path:
+    """Layer with the core of ROS 2, from wheels, over that root."""
+    lower = distribution_root()
+    sources = [CHECKOUT / ".ci/rcl", CHECKOUT / "tests/integration/rcl/tracetools.c"]
+    place = CACHE / f"{lower.name}-ros2-{_digest(sources)}"
+    if not place.exists():
+        with _staged(place) as stage, overlay(stage, [lower], place.with_suffix(".root")) as root:
+            copy_checkout(root)
+            install = "PIP_CONFIG_FILE=/dev/null sh .ci/rcl /usr/bin/python3"
+            _in(root, "sh", "-euc", f"cd /{PLACE} && {install} /{ROS2} && test -e /{ROS2}/.ready")
     return place
 
 

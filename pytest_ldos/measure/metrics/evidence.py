@@ -89,7 +89,7 @@ def _calls(spec: MetricSpec, own: OwnEvents, pids: set[int]) -> pl.DataFrame | M
     wrapper, calls = WRAPPERS[f"{provider}:*"].partition(".")[0], _recorded(own, provider)
     libraries = own.placed(LIBRARIES, "path").filter(pl.col("path").cast(pl.String).str.contains(wrapper))
     if without := pids - set(libraries["pid"]):
-        return Missing(f"process {min(without)} was started without {wrapper}, and its calls are unknown")
+        return Missing(f"process {min(without)} was started without {wrapper} in LD_PRELOAD: its calls are unknown")
     if silent := pids - set(calls["pid"]):
         return Missing(f"no call in process {min(silent)} was recorded: it may have functions of its own for them")
     return calls.filter(pl.col("name").is_in(EVIDENCE[spec.kind]))

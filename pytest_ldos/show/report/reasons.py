@@ -165,7 +165,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
         _deadline_facts,
     ),
     why.FoundAny: Wording(
-        "{metric}: {found} in {runs_with_any} of {runs} runs, where none is expected; by {by:few}",
+        "{metric}: {found} in {runs_with_any} of {runs} runs, where none is expected (:any compares only); by {by:few}",
         "[remove the calls](../how-to/prove-real-time.md), or let the metric end in `:any` to compare it only",
     ),
     why.TrialsFailed: Wording(

@@ -169,11 +169,11 @@ _PATHS: Final = {
 def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
     """One row per topic that has messages, the busiest first.
 
-    Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message, while the publishing
-    processes are whole), `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`, `between_hosts`
-    (true if messages came from other hosts, so that their latencies are as exact as the clocks agree). `late` and
-    `too_late` are null if no publisher has a period. If messages cannot be linked (`unlinked_topics`), `received`
-    counts all receptions, and the others are null.
+    Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message, without times between
+    publishers, while their processes are whole), `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`,
+    `lost`, `between_hosts` (true if messages came from other hosts, so that their latencies are as exact as the clocks
+    agree). `late` and `too_late` are null if no publisher has a period. If messages cannot be linked
+    (`unlinked_topics`), `received` counts all receptions, and the others are null.
     """
     model = flow.model
     topic = pl.col("topic").fill_null(UNKNOWN)
@@ -203,6 +203,7 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
         pl.col("subscriptions", "received", "lost").fill_null(0),
         *(pl.when("is_timed").then(pl.col(each)).otherwise(0).alias(each) for each in ("late", "too_late")),
         between_hosts=topic.is_in(_topics_between_hosts(flow)),
+        rate_hz=(pl.col("rate_hz") * pl.col("messages").sub("publishers") / (pl.col("messages") - 1)).replace(0, None),
     )
     ordered = filled.sort("messages", "topic", descending=[True, False])
     if unlinked := {topic or UNKNOWN: count for topic, count in unlinked_topics(model).items()}:

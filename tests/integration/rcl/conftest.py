@@ -12,6 +12,7 @@ import pytest
 
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.robot.dds.domain import claim_domain, deaf_to_other_devices
+from tests.builders.ros import sourced_wheels
 
 RCL = Path(sys.prefix) / "rcl"
 NODES = Path(__file__).with_name("nodes.py")
@@ -35,16 +36,7 @@ def rcl():
 @pytest.fixture(scope="session")
 def sourced(rcl):
     """Variables of processes as if this ROS 2 were sourced."""
-    return {
-        "PYTHONPATH": str(rcl),
-        "LD_LIBRARY_PATH": ":".join(map(str, (RCL / "lib", *rcl.glob("*.libs")))),
-        "AMENT_PREFIX_PATH": str(RCL),
-        "RMW_IMPLEMENTATION": "rmw_fastrtps_cpp",
-        "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",  # a killed process would leave shared memory
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "ROS_DISTRO": "jazzy",
-        "ROS_VERSION": "2",
-    }
+    return sourced_wheels(RCL)
 
 
 class Graph:

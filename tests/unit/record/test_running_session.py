@@ -49,14 +49,19 @@ def test_unknown_session_is_refused_with_the_nearest(watched):
     assert refused.value.remedy == "did you mean 'wanted'?"
 
 
-@pytest.mark.parametrize(("other", "remedy"), [("", "none: begin one with ros2 trace start"), ("more", "more, wanted")])
-def test_one_session_must_be_meant(watched, other, remedy):
-    if other:
-        watched.create()
-        watched.session.lttng("create", other, f"--output={watched.session.directory}-{other}")
+def test_one_of_several_sessions_must_be_named(watched):
+    watched.create()
+    watched.session.lttng("create", "more", f"--output={watched.session.directory}-more")
     with pytest.raises(ConfigurationError, match="which recording session") as refused:
         RunningSession()
-    assert remedy in refused.value.remedy
+    assert refused.value.remedy == "name one of more, wanted"
+
+
+@pytest.mark.parametrize("name", [None, "wanted"])
+def test_session_is_to_be_begun_if_there_is_none(watched, name):
+    with pytest.raises(ConfigurationError, match="no recording session") as refused:
+        RunningSession(name)
+    assert "ros2 trace start NAME" in refused.value.remedy
 
 
 def test_session_in_snapshot_mode_is_refused(watched):

@@ -138,14 +138,30 @@ def test_each_part_of_a_recording_has_a_file(recorder):
 
 
 @needs_switches
-def test_failed_perf_does_not_end_the_other_recording(tmp_path, monkeypatch, recorder):
+def test_failed_perf_does_not_end_the_other_recording(tmp_path, monkeypatch):
     forbid("perf", tmp_path / "bin", "perf_event_open")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    recorder = WithSwitches(Other(tmp_path / "trace"), tmp_path)
     recorder.start()
     assert recorder.pause() == RecordingReport(3, 0)
     recorder.stop()
     assert recorder._recorder.calls == ["start", "pause", "stop"]
-    assert (tmp_path / "perf-switches.log").read_text()
+    assert "Captured" not in (tmp_path / "perf-switches.log").read_text()
+
+
+def test_perf_without_permission_leaves_no_file(tmp_path, monkeypatch):
+    """It refuses when it has made its file, which as a part of the trace would be damaged."""
+    (tmp_path / "perf").write_text(
+        '#!/bin/sh\nfor file; do :; done\n: >"$file"\necho "access is limited" >&2\nexit 255\n'
+    )
+    (tmp_path / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.chdir(tmp_path)
+    recorder = WithSwitches(Other(tmp_path / "trace"), tmp_path)
+    recorder.start()
+    recorder.stop()
+    assert "access is limited" in (tmp_path / "perf-switches.log").read_text()
+    assert files(recorder) == []
 
 
 @pytest.mark.parametrize("able", [True, False])

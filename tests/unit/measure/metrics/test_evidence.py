@@ -204,10 +204,31 @@ def test_process_that_is_not_followed_is_not_0(calls, sampled):
 
 
 @needs_lttng
-def test_missing_wrapper_is_refused_before_anything_starts(tmp_path, monkeypatch):
-    monkeypatch.setitem(lttng.WRAPPERS, "lttng_ust_libc:*", "liblttng-ust-absent.so.1")
-    with pytest.raises(Unavailable, match=r"liblttng-ust-absent\.so\.1 cannot be preloaded"):
+@pytest.mark.parametrize(
+    ("missing", "remedy"), [("liblttng-ust-absent.so.1", "LTTng-UST"), ("libldos_absent.so.1", "pytest-ldos again")]
+)
+def test_missing_library_is_refused_before_anything_starts(tmp_path, monkeypatch, missing, remedy):
+    is_ours = missing.startswith("libldos")
+    monkeypatch.setattr(lttng, "_CALLERS", missing if is_ours else lttng._CALLERS)
+    monkeypatch.setitem(lttng.WRAPPERS, "lttng_ust_libc:*", "liblttng-ust-libc-wrapper.so.1" if is_ours else missing)
+    with pytest.raises(Unavailable, match=f"^{missing} cannot be preloaded") as refused:
         choose_recorder(tmp_path / "trace", tmp_path, events=recorded_for(specs(CALLS[0])))
+    assert remedy in refused.value.remedy
+    assert not (tmp_path / "trace").exists()
+
+
+@needs_lttng
+def test_events_that_perf_may_not_record_are_refused_before_anything_starts(tmp_path, monkeypatch):
+    """As an ordinary user's perf, that may record page faults and no waits."""
+    script = """#!/bin/sh\ncase "$*" in *sched_switch*) echo 'Error: No permissions to read sched_switch' >&2; exit 129;; esac\n"""
+    (tmp_path / "perf").write_text(script)
+    (tmp_path / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    faults, waits = (recorded_for(specs(f"{kind}:control loop")) for kind in ("faults", "blocked"))
+    with pytest.raises(Unavailable, match="No permissions to read sched_switch") as refused:
+        choose_recorder(tmp_path / "trace", tmp_path, events=waits)
+    assert refused.value.remedy == "run it as root, or leave the metric out"
+    assert choose_recorder(tmp_path / "trace", tmp_path, events=faults)
     assert not (tmp_path / "trace").exists()
 
 
