@@ -280,7 +280,7 @@ def run_lttng(*arguments: str, own_daemon: bool = False) -> str:
     Raises `RecordingFailed` with LTTng's reason.
     """
     done = _run(arguments if own_daemon else ("--no-sessiond", *arguments))
-    return _output_of(done, arguments, remedy="`lttng list` must show it: be its user, with its LTTNG_HOME, or root")
+    return _output_of(done, arguments, remedy="`lttng list` must work: be its user, with its LTTNG_HOME, or root")
 
 
 def _run(

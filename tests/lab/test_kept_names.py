@@ -56,7 +56,7 @@ def machine(computer, tmp_path_factory):
 
 
 def recorded(machine, user):
-    """What is printed while a user records, and of the trace."""
+    """Output of a recording by a user, and of its analysis."""
     ldos = "/opt/ldos/bin/ldos"
     script = f"cd $(mktemp -d); {ldos} record --attach trace --seconds 2 2>&1; {ldos} analyze trace"
     return machine.shell('runuser --user "$1" -- sh -euc "$2"', user, script)
