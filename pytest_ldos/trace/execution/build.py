@@ -291,8 +291,9 @@ def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace
     _check_time(once)
     census = ThreadCensus(once.traces)
     count_threads(census, once, READ_EVENTS, pids)
+    fields = {name: (*CONTEXTS, "procname", *["timestamp"] * (name in CARETS_OWN)) for name in WINDOWED_EVENTS}
     for window in trace.windows:
-        some = trace.read(events=WINDOWED_EVENTS, fields=(*CONTEXTS, "procname", "timestamp"), window=window)
+        some = trace.read(events=WINDOWED_EVENTS, fields=fields, window=window)
         count_threads(census, under_usual_names(some), WINDOWED_EVENTS, pids)
     whole = WholeTrace(once, census, pids)
     return replace(whole, once=replace(once, events=observed_tables(once, whole)))
