@@ -83,8 +83,9 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
         return
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-        several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-        pairs = zip(target.elts, node.value.elts, strict=False) if several else [(target, node.value)]
+        pairs = [(target, node.value)]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            pairs = [*zip(target.elts, node.value.elts, strict=False)]
         for name, value in pairs:
             if isinstance(name, ast.Name) and isinstance(value, ast.Constant | ast.JoinedStr | ast.BinOp):
                 yield name.id, value

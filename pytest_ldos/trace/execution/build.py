@@ -271,17 +271,13 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
     return _model(named, kinds, frames, unpaired, ends=ends, strange=strange)
 
 
-_OF_THREADS: Final = {
-    name: (*CONTEXTS, "procname", *(["timestamp"] if name in CARETS_OWN else [])) for name in WINDOWED_EVENTS
-}
-
-
 def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace:
     once = under_usual_names(trace.read(events=READ_EVENTS - WINDOWED_EVENTS))
     _check_time(once)
     census = ThreadCensus(once.traces)
     count_threads(census, once, READ_EVENTS, pids)
-    windows = (trace.read(events=WINDOWED_EVENTS, fields=_OF_THREADS, window=window) for window in trace.windows)
+    fields = {name: (*CONTEXTS, "procname", *["timestamp"] * (name in CARETS_OWN)) for name in WINDOWED_EVENTS}
+    windows = (trace.read(events=WINDOWED_EVENTS, fields=fields, window=window) for window in trace.windows)
     for some in _ahead(windows, trace.threads):
         count_threads(census, under_usual_names(some), WINDOWED_EVENTS, pids)
     whole = WholeTrace(once, census, pids)

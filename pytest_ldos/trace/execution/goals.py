@@ -55,7 +55,7 @@ def build_trials(observed: Observed) -> Frames:
 def _header_stamps(observed: Observed) -> pl.DataFrame:
     fields = {Marker.HEADER_STAMP: "stamp_ns", Caret.DISPATCH: "message_timestamp"}
     events = [(observed.events(event), field) for event, field in fields.items()]
-    frames = [some.table("header_stamps", stamp_ns=some[field].astype(np.int64)) for some, field in events]
+    frames = [some.table("header_stamps", stamp_ns=some.optional(field, 0).astype(np.int64)) for some, field in events]
     return pl.concat(frames).filter(pl.col("stamp_ns") > 0).sort("time_ns", maintain_order=True)
 
 
