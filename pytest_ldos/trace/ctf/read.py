@@ -307,7 +307,7 @@ def _to_column(found: Mapping[str, Any]) -> Column:
     )
 
 
-WINDOW_BYTES: Final = 24 << 20  # default size of a window's packets in bytes: about half a million events
+WINDOW_BYTES: Final = 40 << 20  # default size of a window's packets in bytes: about a million events
 _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _MOST_WINDOWS: Final = 1_000_000
 
