@@ -16,11 +16,11 @@ from typing import Any, Final
 from pytest_ldos.base.stats.counts import mean_interval
 from studies.model import ROOT, Run, Study
 
-_MEASURED: Final = (0, 10)
-"""Exit codes of runs that were measured, whether or not their expectations were met."""
+_MEASURED: Final = (0, 10, 11)
+"""Exit codes of runs in which scenarios were measured, whether or not their expectations were met."""
 
 _MOST_ROWS: Final = 40
-"""Rows of a table that is kept; longer ones, such as every round, are not."""
+"""Rows of a table that is kept; longer ones, such as every round, are not, and of system calls the first."""
 
 
 def measure(study: Study, names: Sequence[str]) -> int:
@@ -50,13 +50,15 @@ def _run(study: Study, run: Run, folder: Path) -> int:
         data = json.loads(output.read_text("utf-8"))
         file = study.file(run.name)
         file.parent.mkdir(exist_ok=True)
-        kept = {"machine": describe_machine(), **(_of_scenarios(data) if program == "pytest" else _of_instrument(data))}
+        kept = {"machine": describe_machine(), **(of_scenarios(data) if program == "pytest" else _of_instrument(data))}
         file.write_text(encode(kept), "utf-8")
     return code
 
 
 def _of_instrument(data: dict[str, Any]) -> dict[str, Any]:
     tables = {name: table["rows"] for name, table in data["tables"].items() if len(table["rows"]) <= _MOST_ROWS}
+    if calls := data["tables"].get("system_calls"):
+        tables["system_calls"] = calls["rows"][:_MOST_ROWS]
     return {
         "started_at": data["started_at"],
         "versions": {**data["versions"], "middleware": data["middleware"]},
@@ -65,9 +67,14 @@ def _of_instrument(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_scenarios(data: dict[str, Any]) -> dict[str, Any]:
-    """A row for each scenario: trials, successes, and of each metric mean, standard deviation and 95 % interval."""
-    measured = [section for section in data["sections"] if section["head"]]
+def of_scenarios(data: dict[str, Any]) -> dict[str, Any]:
+    """A row for each scenario: trials, successes, and of each metric mean, standard deviation and 95 % interval.
+
+    An invalid scenario, whose load was not as requested for example, is a note.
+    """
+    valid = [section for section in data["sections"] if section["verdict"] != "invalid"]
+    invalid = [f"{each['scenario']}: {each['reasons'][0]}" for each in data["sections"] if each not in valid]
+    measured = [section for section in valid if section["head"]]
     rows = []
     for section in measured:
         head = section["head"]
@@ -88,7 +95,7 @@ def _of_scenarios(data: dict[str, Any]) -> dict[str, Any]:
     return {
         "started_at": data["made_at"],
         "versions": {"stack": ", ".join(stacks)},
-        "notes": failures,
+        "notes": [*failures, *invalid],
         "tables": {"scenarios": rows},
     }
 

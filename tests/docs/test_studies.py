@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report import json_text
+from pytest_ldos.show.report.compose import compose
+from studies.measure import of_scenarios
 from studies.model import NAMES, ROOT, Figure, Value, read_study
 from studies.pages import DOCS, draw, render_pages, show_cell
+from tests.builders.reports import section_of
+from tests.builders.trials import noisy_set
 from tests.docs.test_pages import unknown_words
 
 STUDIES = [read_study(name) for name in NAMES]
@@ -34,7 +42,8 @@ def test_columns_of_sections_are_recorded(study):
         for run in given.get("runs", ()):
             rows = study.results[run].tables[given["table"]]
             assert rows
-            optional = {"T2_failed", "T2_failed_least", "T2_failed_most"}  # only where a reach failed
+            # only where a reach failed, or with a simulator
+            optional = {"T2_failed", "T2_failed_least", "T2_failed_most", "T5"}
             assert set(given["columns"]) - optional <= set(rows[0])
 
 
@@ -81,3 +90,11 @@ def test_outcome_is_that_of_the_interval(ours, outcome):
 
 def test_number_for_a_statement_is_not_published():
     assert figure(Value(470), low=None, high=None).outcome == "not published"
+
+
+def test_invalid_scenario_is_a_note_and_the_others_are_kept():
+    valid = section_of(noisy_set(1), None)
+    invalid = dataclasses.replace(valid, scenario="busy", verdict=Verdict.INVALID, reasons=("the load was lower",))
+    kept = of_scenarios(json.loads(json_text.render(compose([valid, invalid]))))
+    assert [row["scenario"] for row in kept["tables"]["scenarios"]] == [valid.scenario]
+    assert "busy: the load was lower" in kept["notes"]
