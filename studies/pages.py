@@ -11,6 +11,7 @@ from typing import Any, Final
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from docs.generate.text import table
 from studies.model import NAMES, Figure, Study, Value, read_study
@@ -135,6 +136,9 @@ def draw(study: Study, file: Path) -> None:
         numbers = [each for figure, ours in group for each in (figure.low or 0.0, figure.high or 0.0, ours.number)]
         if min(numbers) > 0 and max(numbers) / min(numbers) > 10:
             axis.set_xscale("log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.xaxis.set_major_formatter("{x:g}")
+            axis.xaxis.set_minor_formatter(NullFormatter())
         axis.spines[["top", "right"]].set_visible(False)
     canvas.savefig(file, format="svg", metadata={"Date": None})
 
