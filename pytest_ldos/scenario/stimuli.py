@@ -57,7 +57,7 @@ class StimulusSpec:
     @property
     def latencies(self) -> tuple[str, ...]:
         """Names of its built-in metrics; empty if its settings fix the duration of a trial."""
-        return ("T1", "T2", "T4") if getattr(self, "executing", "") else self.LATENCIES
+        return self.LATENCIES
 
     @property
     def action(self) -> str:
@@ -72,7 +72,7 @@ class StimulusSpec:
     @property
     def interface(self) -> str:
         """ROS type of its messages; empty for none."""
-        return str(getattr(self, "type", ""))
+        return ""
 
     @property
     def case_name(self) -> str:
@@ -82,7 +82,7 @@ class StimulusSpec:
     @property
     def longest_s(self) -> float:
         """Timeout of a trial."""
-        return float(getattr(self, "timeout_s", _LONGEST_S))
+        return _LONGEST_S
 
     @property
     def own_command(self) -> tuple[str, ...]:
@@ -148,7 +148,6 @@ class ActionSpec(StimulusSpec):
     NEEDS_GOALS = True
     PROGRAM = _PROGRAMS
     EMBEDDED = "action_caller"
-    LATENCIES = ("T4",)
 
     name: str = ""
     type: str = ""
@@ -167,8 +166,20 @@ class ActionSpec(StimulusSpec):
         self._require_seconds("timeout_s", self.timeout_s)
 
     @property
+    def latencies(self) -> tuple[str, ...]:
+        return ("T1", "T2", "T4") if self.executing else ("T4",)
+
+    @property
     def action(self) -> str:
         return self.name
+
+    @property
+    def interface(self) -> str:
+        return self.type
+
+    @property
+    def longest_s(self) -> float:
+        return self.timeout_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +212,10 @@ class ServiceSpec(StimulusSpec):
     @property
     def service(self) -> str:
         return self.name
+
+    @property
+    def interface(self) -> str:
+        return self.type
 
     @property
     def longest_s(self) -> float:
@@ -324,7 +339,6 @@ class ScriptSpec(StimulusSpec):
     KIND = StimulusKind.SCRIPT
     NEEDS = ("command",)
     NOT_READY = "the script did not report that it is ready"
-    LATENCIES = ("T4",)
 
     command: tuple[str, ...] = ()
     executing: bool = False
@@ -332,6 +346,14 @@ class ScriptSpec(StimulusSpec):
 
     def __post_init__(self) -> None:
         self._require_seconds("timeout_s", self.timeout_s)
+
+    @property
+    def latencies(self) -> tuple[str, ...]:
+        return ("T1", "T2", "T4") if self.executing else ("T4",)
+
+    @property
+    def longest_s(self) -> float:
+        return self.timeout_s
 
     @property
     def own_command(self) -> tuple[str, ...]:

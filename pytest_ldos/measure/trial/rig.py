@@ -323,7 +323,7 @@ class OutsideMeter:
         asked = declared_in(catalogue.values())
         self._of_processes = [spec for spec in asked if spec.process]
         self._of_loops = [spec for spec in asked if spec.kind.is_of_loop]
-        self._topics = [spec.subject for spec in asked if spec.kind is MetricKind.TOPIC]
+        self._topics = sorted({spec.subject for spec in asked if spec.kind is MetricKind.TOPIC})
         self._of_places = [spec for spec in asked if spec.place]
         self._of_events = [spec for spec in asked if spec.events and not spec.place]
         self.found: dict[str, OutsideTrace] = {}
@@ -377,4 +377,4 @@ class OutsideMeter:
         return self._rig.stack.loop_statistics() if self._of_loops else None
 
     def _numbers(self) -> Mapping[str, list[float] | str]:
-        return self._rig.stack.topic_numbers(sorted(set(self._topics))) if self._topics else {}
+        return self._rig.stack.topic_numbers(self._topics) if self._topics else {}

@@ -78,8 +78,9 @@ def _kind(shown: model.Table, column: model.Column) -> str | None:
 
 
 def _heading(column: model.Column) -> Node:
-    drawn = column.drawing and [h.span(".unseen")[one_line(column.title)], column.drawing.draw()]
-    return drawn or untrusted_text(column.title)
+    if column.drawing is None:
+        return untrusted_text(column.title)
+    return [h.span(".unseen")[one_line(column.title)], column.drawing.draw()]
 
 
 def _data(cell: model.Cell, column: model.Column) -> dict[str, str]:
