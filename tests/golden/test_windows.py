@@ -133,7 +133,9 @@ def test_borders_in_packets(golden, name):
     """In the middle of packets, with events on either side."""
     trace = golden(name)
     times = moments(trace)
-    spans = np.array(_decoder.packet_spans(names_of(find_files(trace)), skip_corrupt=False), dtype=np.int64)
+    spans = np.array(
+        _decoder.open_streams(names_of(find_files(trace)), threads=1, skip_corrupt=False).packet_spans(), dtype=np.int64
+    )
     begin, end = spans[:, 0], spans[:, 1]
     middle = begin + (end - begin) // 2
     before, at, behind = (np.searchsorted(times, each) for each in (begin, middle, end + 1))

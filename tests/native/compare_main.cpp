@@ -28,17 +28,18 @@ TraceFiles files_of(const std::filesystem::path& directory) {
 }
 
 struct Outcome {
+  Opened opened;
   Session session;
   std::string refusal;
 };
 
 Outcome decode(const std::string& directory, Splitting splitting, OnCorrupt on_corrupt) {
   Selection selection;
-  selection.on_corrupt = on_corrupt;
   selection.splitting = splitting;
   Outcome outcome;
   try {
-    outcome.session = read_session({files_of(directory)}, selection);
+    outcome.opened = open_session({files_of(directory)}, on_corrupt, splitting.threads);
+    outcome.session = read_session(outcome.opened, selection);
   } catch (const Unreadable& error) {
     outcome.refusal = error.file + " " + std::to_string(error.offset.value_or(0)) + " " + error.what();
   }

@@ -24,7 +24,8 @@ std::size_t count_events(const std::string& directory) {
   ldos::ctf::Selection selection;
   selection.splitting.threads = 2;
   std::size_t events = 0;
-  for (const auto& table : ldos::ctf::read_session({files_of(directory)}, selection).tables) events += table.rows;
+  const auto opened = ldos::ctf::open_session({files_of(directory)}, ldos::ctf::OnCorrupt::refuse);
+  for (const auto& table : ldos::ctf::read_session(opened, selection).tables) events += table.rows;
   return events;
 }
 

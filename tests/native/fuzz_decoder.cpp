@@ -17,6 +17,7 @@
 
 #include "equal_sessions.hpp"
 #include "session.hpp"
+#include "tally.hpp"
 #include "unreadable.hpp"
 
 namespace {
@@ -85,14 +86,38 @@ void check(const ldos::ctf::Table& table) {
   }
 }
 
+struct Read {
+  ldos::ctf::Opened opened;
+  ldos::ctf::Session session;
+};
+
 // Nothing if it is refused. A difference between the passes is no valid reason here, because nothing
 // changes the files.
-std::optional<ldos::ctf::Session> read(const ldos::ctf::TraceFiles& files, const ldos::ctf::Selection& selection) {
+std::optional<Read> read(const ldos::ctf::TraceFiles& files, const ldos::ctf::Selection& selection,
+                         ldos::ctf::OnCorrupt on_corrupt) {
   try {
-    return ldos::ctf::read_session({files}, selection);
+    ldos::ctf::Opened opened = ldos::ctf::open_session({files}, on_corrupt, selection.splitting.threads);
+    ldos::ctf::Session session = ldos::ctf::read_session(opened, selection);
+    return Read{std::move(opened), std::move(session)};
   } catch (const ldos::ctf::Unreadable& error) {
     require(error.what() != std::string(ldos::ctf::changed(error.file).what()));
     return std::nullopt;
+  }
+}
+
+// Every event is counted once, by all fields that there are.
+void check_tally(const Read& read) {
+  std::set<std::string> events;
+  std::set<std::string> fields;
+  for (const auto& table : read.session.tables) {
+    events.insert(table.name);
+    for (const auto& column : table.columns) fields.insert(column.name);
+  }
+  const auto counted = ldos::ctf::tally_events(read.opened, events, {fields.begin(), fields.end()}, 2);
+  for (const auto& table : read.session.tables) {
+    std::uint64_t rows = 0;
+    for (const auto& row : counted.at(table.name).rows) rows += row.events;
+    require(rows == table.rows);
   }
 }
 
@@ -102,7 +127,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Bytes input(data, size);
   if (input.empty()) return 0;
   ldos::ctf::Selection selection;
-  selection.on_corrupt = (input[0] & 1U) != 0 ? ldos::ctf::OnCorrupt::skip : ldos::ctf::OnCorrupt::refuse;
+  const unsigned input_flags = input[0];
+  const auto on_corrupt = (input[0] & 1U) != 0 ? ldos::ctf::OnCorrupt::skip : ldos::ctf::OnCorrupt::refuse;
   if ((input[0] & 2U) != 0) selection.window = {100, 10'000};
   const bool splits = (input[0] & 4U) != 0;
   input = input.subspan(1);
@@ -113,14 +139,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     streams.push_back(std::make_unique<MemoryFile>(take_part(input)));
     files.streams.push_back(streams.back()->path());
   }
-  const auto session = read(files, selection);
-  if (session) {
-    for (const auto& table : session->tables) check(table);
+  const auto whole = read(files, selection, on_corrupt);
+  if (whole) {
+    for (const auto& table : whole->session.tables) check(table);
+    if ((input_flags & 2U) == 0) check_tally(*whole);
   }
   if (splits) {
     selection.splitting = {.threads = 3, .chunk_bytes = 1};
-    const auto split = read(files, selection);
-    require(session.has_value() == split.has_value() && (!session || equal(*session, *split)));
+    const auto split = read(files, selection, on_corrupt);
+    require(whole.has_value() == split.has_value() && (!whole || equal(whole->session, split->session)));
   }
   return 0;
 }

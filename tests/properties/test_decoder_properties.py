@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.read import COUNT, Column, EventTable, open_in_windows, read_trace
 from tests.builders.ctf import Array, Event, Field, Int, Packet, Record, Seq, Struct, Text, TraceBuilder
 
 SLOW = settings(
@@ -81,6 +83,24 @@ def expected(values: dict) -> dict:
     return flat
 
 
+def plain_values(table: EventTable, by: list[str]) -> list[tuple[int | str | None, ...]]:
+    """Numbers and texts of the given fields in each row, 64 bits read as signed; ``None`` for lists."""
+    columns = [plain(table.columns[name]) if name in table.columns else [None] * len(table) for name in by]
+    return list(zip(*columns, strict=True)) if by else [()] * len(table)
+
+
+def plain(column: Column) -> list[int | str | None]:
+    if column.offsets is not None or column.values.ndim > 1:
+        return [None] * len(column)
+    return [int(np.uint64(each).astype(np.int64)) if isinstance(each, int) and each >= 0 else each for each in column]
+
+
+def counts_of(table: EventTable | None, by: list[str]) -> Counter[tuple[int | str | None, ...]]:
+    if table is None:
+        return Counter()
+    return Counter(dict(zip(plain_values(table, by), table[COUNT].tolist(), strict=True)))
+
+
 @SLOW
 @given(data=st.data())
 def test_written_traces_are_read_back(data):
@@ -98,10 +118,16 @@ def test_written_traces_are_read_back(data):
             written.append((time, event.name, row))
         packets.append(Packet(records, sequence=sequence, padding=data.draw(st.integers(0, 9))))
     with tempfile.TemporaryDirectory() as folder:
-        trace = read_trace(builder.write(Path(folder), {"s_0": packets}))
+        place = builder.write(Path(folder), {"s_0": packets})
+        trace = read_trace(place)
+        names = sorted({name for table in trace.events.values() for name in table.columns})
+        by = data.draw(st.lists(st.sampled_from(names), unique=True))
+        with open_in_windows(place) as opened:
+            counted = opened.count(events=set(trace.events), by=by)
         for event, _ in classes:
             rows = [(time, row) for time, name, row in written if name == event.name]
             table = trace.events[event.name]
+            assert counts_of(counted.get(event.name), by) == Counter(plain_values(table, by))
             assert table.timestamp_ns.tolist() == [time for time, _ in rows]
             for index, (_, row) in enumerate(rows):
                 assert {name: table.columns[name][index] for name in expected(row)} == expected(row)
@@ -153,3 +179,9 @@ def test_damaged_bytes_end_in_a_trace_or_a_refusal(sample, data):
             (Path(folder) / other).write_bytes(bytes(content) if other == name else original)
         with contextlib.suppress(TraceUnreadable):
             read_trace(folder)
+        with contextlib.suppress(TraceUnreadable), open_in_windows(folder, on_corrupt="skip") as opened:
+            counted = opened.count(events={"app:rich", "app:tick"}, by=["vpid", "a", "t"])
+            whole = read_trace(folder, on_corrupt="skip").events
+            assert {name: table[COUNT].sum() for name, table in counted.items()} == {
+                name: len(whole[name]) for name in counted
+            }

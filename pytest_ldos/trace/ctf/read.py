@@ -181,29 +181,29 @@ def read_trace(
     count = _thread_count(threads)
     with opened(Path(directory)) as trace:
         files = find_files(trace.folder)
-        return _decode(trace, files, events, fields, window, threads=count, skip_corrupt=on_corrupt == "skip")
+        with _named_errors():
+            streams = _decoder.open_streams(names_of(files), threads=count, skip_corrupt=on_corrupt == "skip")
+        return _decode(trace, files, streams, events, fields, window, threads=count)
 
 
 def _decode(
     trace: OpenedTrace,
     files: SessionFiles,
+    streams: _decoder.Opened,
     events: Collection[str] | None,
     fields: Fields | None,
     window: Window | None,
     *,
     threads: int,
-    skip_corrupt: bool,
 ) -> DecodedTrace:
     by_event = {name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {}
     with _named_errors():
-        found = _decoder.decode(
-            names_of(files),
+        found = streams.decode(
             events=None if events is None else set(events),
             fields=set() if fields is None or isinstance(fields, Mapping) else set(fields),
             fields_of=by_event,
             window=window,
             threads=threads,
-            skip_corrupt=skip_corrupt,
         )
     linked = tuple(LinkedFile(trace.name_of(each.path), trace.name_of(each.same_as)) for each in files.linked)
     return DecodedTrace(
@@ -319,25 +319,39 @@ class WindowedTrace:
     windows: tuple[Window, ...]
     _opened: OpenedTrace
     _files: SessionFiles
+    _streams: _decoder.Opened
     _sizes: dict[Path, int]
-    _skip_corrupt: bool
     threads: int
 
     def read(
         self, *, events: Collection[str], fields: Fields | None = None, window: Window | None = None
     ) -> DecodedTrace:
         """Like `read_trace`; also raises `TraceUnreadable` if the trace was written to since it was opened."""
-        threads, skip = self.threads, self._skip_corrupt
-        found = _decode(self._opened, self._files, events, fields, window, threads=threads, skip_corrupt=skip)
-        grown = next((path for path, size in self._sizes.items() if _size(path) != size), None)
-        if grown is not None:  # late events would belong to windows that were already read
+        self._check_sizes()  # a page that was cut off cannot be read
+        found = _decode(self._opened, self._files, self._streams, events, fields, window, threads=self.threads)
+        self._check_sizes()  # late events would belong to windows that were already read
+        return found
+
+    def count(self, *, events: Collection[str], by: Sequence[str]) -> dict[str, EventTable]:
+        """Counts events by the values of some fields: a row for each combination, with the number in `COUNT`.
+
+        Other fields of an event are 0, as is the time. Raises as `read`.
+        """
+        self._check_sizes()
+        with _named_errors():
+            found = self._streams.tally(events=set(events), by=list(by), threads=self.threads)
+        self._check_sizes()
+        return {name: _counted_table(name, by, *each) for name, each in found.items()}
+
+    def _check_sizes(self) -> None:
+        changed = next((path for path, size in self._sizes.items() if _size(path) != size), None)
+        if changed is not None:
             raise TraceUnreadable(
-                self._opened.name_of(grown),
+                self._opened.name_of(changed),
                 None,
                 "was written to while the trace was read in windows",
                 remedy="stop the recording session (`lttng stop`), then read or copy the trace",
             )
-        return found
 
     @property
     def folder(self) -> Path:
@@ -369,11 +383,39 @@ def open_in_windows(
         files = find_files(trace.folder)
         sizes = {path: _size(path) for each in files.traces for path in each.streams}
         with _named_errors():
-            spans = _decoder.packet_spans(names_of(files), skip_corrupt=on_corrupt == "skip")
+            streams = _decoder.open_streams(names_of(files), threads=count, skip_corrupt=on_corrupt == "skip")
+        spans = streams.packet_spans()
         if borders_ns is None:
             borders_ns = _borders(spans, window_bytes) if window_ns is None else _regular(spans, window_ns)
         begins, ends = [_FIRST_NS, *borders_ns], [*(border - 1 for border in borders_ns), _LAST_NS]
-        yield WindowedTrace(tuple(zip(begins, ends, strict=True)), trace, files, sizes, on_corrupt == "skip", count)
+        yield WindowedTrace(tuple(zip(begins, ends, strict=True)), trace, files, streams, sizes, count)
+
+
+COUNT: Final = "number of events"
+
+
+def _counted_table(name: str, by: Sequence[str], fields: Sequence[str], rows: Sequence[Any]) -> EventTable:
+    zeros = np.zeros(len(rows), dtype=np.int64)
+    columns = {each: Column(name=each, values=zeros) for each in fields}
+    for field_name, values in zip(by, zip(*(values for _, _, values in rows), strict=True), strict=False):
+        if field_name in columns:
+            columns[field_name] = _counted_column(field_name, values)
+    columns[COUNT] = Column(name=COUNT, values=np.array([events for _, events, _ in rows], dtype=np.int64))
+    trace = np.array([number for number, _, _ in rows], dtype=np.uint32)
+    return EventTable(name, zeros, zeros.astype(np.int32), trace, columns)
+
+
+def _counted_column(name: str, values: Sequence[int | str | None]) -> Column:
+    valid = np.array([value is not None for value in values])
+    words = tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
+    code = {word: number for number, word in enumerate(words)}
+    numbers = [code[value] if isinstance(value, str) else value or 0 for value in values]
+    return Column(
+        name=name,
+        values=np.array(numbers, dtype=np.int64),
+        dictionary=words or None,
+        valid=None if valid.all() else valid,
+    )
 
 
 def content_bytes(directory: str | os.PathLike[str]) -> int:

@@ -46,6 +46,7 @@ from pytest_ldos.trace.execution.window_rows import (
     WindowRows,
     build_frequent,
     observed_tables,
+    read_frequent,
     under_usual_names,
 )
 
@@ -241,7 +242,7 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
     """Builds the model of a trace window by window; see `build_execution`.
 
     If events of different threads have equal times, those of the later window come second. If the trace is read by
-    several threads, one of them reads ahead: two windows are in memory.
+    several threads, two of them work ahead: three windows are in memory.
 
     Raises:
         TraceUnreadable: see `build_execution`, and `WindowedTrace.read`.
@@ -267,7 +268,9 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
             parts.setdefault(name, _Parts(name)).add(frame, since_ns=window[0], is_open=some.is_open.get(name))
     frames, strange = _rare(named, endpoints)
     renumbered = {kind.table: kind.registry.renumber() for kind in kinds}
-    frames |= {name: parts.pop(name).finish(renumbered) for name in list(parts)}
+    with ThreadPoolExecutor(trace.threads) as threads:
+        finished = {name: threads.submit(parts.pop(name).finish, renumbered) for name in list(parts)}
+        frames |= {name: finished.pop(name).result() for name in list(finished)}
     return _model(named, kinds, frames, unpaired, ends=ends, strange=strange)
 
 
@@ -275,11 +278,8 @@ def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace
     once = under_usual_names(trace.read(events=READ_EVENTS - WINDOWED_EVENTS))
     _check_time(once)
     census = ThreadCensus(once.traces)
-    count_threads(census, once, READ_EVENTS, pids)
-    fields = {name: (*CONTEXTS, "procname", *["timestamp"] * (name in CARETS_OWN)) for name in WINDOWED_EVENTS}
-    windows = (trace.read(events=WINDOWED_EVENTS, fields=fields, window=window) for window in trace.windows)
-    for some in _ahead(windows, trace.threads):
-        count_threads(census, under_usual_names(some), WINDOWED_EVENTS, pids)
+    counted = replace(once, events=trace.count(events=READ_EVENTS, by=(*CONTEXTS, "procname")))
+    count_threads(census, under_usual_names(counted), READ_EVENTS, pids)
     whole = WholeTrace(once, census, pids)
     return replace(whole, once=replace(once, events=observed_tables(once, whole)))
 
@@ -290,9 +290,10 @@ def _read(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowRows]:
 
 def _follow(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowReader]:
     """A reader for each window, after it has followed it; it is free again at the next but one."""
-    readers, carried = cycle(WindowReader(trace, whole) for _ in range(2)), Carried()
-    for window, reader in zip(trace.windows, readers, strict=False):
-        carried = reader.follow(window, carried)
+    readers, carried = cycle(WindowReader(whole) for _ in range(2)), Carried()
+    decoded = (read_frequent(trace, window) for window in trace.windows)
+    for number, (some, reader) in enumerate(zip(_ahead(decoded, trace.threads), readers, strict=False), 1):
+        carried = reader.follow(some, carried, is_last=number == len(trace.windows))
         yield reader
 
 

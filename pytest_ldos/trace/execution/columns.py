@@ -54,14 +54,6 @@ def filled(rows: int, dtype: npt.DTypeLike, value: int) -> Array:
     return array
 
 
-def computed(rows: int, dtype: npt.DTypeLike, part_of: Callable[[slice], Array]) -> Array:
-    """An array that is computed chunk by chunk; see `room_for`."""
-    array = room_for(rows, dtype)
-    for part in chunks(rows):
-        array[part] = part_of(part)
-    return array
-
-
 class Growing:
     """An array that grows at its end; see `room_for`."""
 
@@ -93,6 +85,14 @@ class Growing:
                 self._file.write(part.data)
             self._file.flush()
         self._parts.clear()
+
+
+def computed(rows: int, dtype: npt.DTypeLike, part_of: Callable[[slice], Array]) -> Array:
+    """An array that is computed chunk by chunk; see `room_for`."""
+    found = Growing(dtype)
+    for part in chunks(rows):
+        found.add(part_of(part))  # written, as a new page of a mapped file costs far more
+    return found.finish()
 
 
 def growing(**kinds: npt.DTypeLike) -> dict[str, Growing]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.ros2 import KERNEL_FIELDS, Kernel
-from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
+from pytest_ldos.trace.ctf.read import COUNT, Column, DecodedTrace, EventTable
 from pytest_ldos.trace.ctf.stats import TraceInfo
 from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution.columns import IdArray, frame_of
@@ -60,7 +60,8 @@ class ThreadCensus:
             columns := [*np.broadcast_arrays(host, pid, tid, table.trace[rows], codes[rows])]
         )
         values = (column[first].tolist() for column in columns)
-        for at, process, thread, number, code, count in zip(*values, np.bincount(group).tolist(), strict=True):
+        counts = np.bincount(group, weights=table[COUNT][rows] if COUNT in table.columns else None)
+        for at, process, thread, number, code, count in zip(*values, counts.astype(np.int64).tolist(), strict=True):
             names = self.names.setdefault((at, process, thread), Counter())
             writers.add((at, process))
             self._traces.setdefault((at, process), set()).add(number)

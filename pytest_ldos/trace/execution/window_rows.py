@@ -186,11 +186,15 @@ class _Followed(NamedTuple):
     earlier_runs: int
 
 
-class WindowReader:
-    """Reads windows of a trace, in any order; one at a time."""
+def read_frequent(trace: WindowedTrace, window: Window) -> DecodedTrace:
+    return under_usual_names(trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window))
 
-    def __init__(self, trace: WindowedTrace, whole: WholeTrace) -> None:
-        self._trace, self._whole = trace, whole
+
+class WindowReader:
+    """Builds the rows of windows, one at a time."""
+
+    def __init__(self, whole: WholeTrace) -> None:
+        self._whole = whole
         named = Observed(whole.once, whole.census, None)
         self._threads = named.threads
         self._lossy = bool(whole.once.stats.losses)
@@ -198,15 +202,14 @@ class WindowReader:
         self._callbacks = build_callbacks(named, self._endpoints)
         self._followed: list[_Followed] = []  # of these, `rows` takes the only one away: it is large
 
-    def follow(self, window: Window, carried: Carried) -> Carried:
-        """Reads the events of a window, and returns the state that is carried into the next one."""
-        some = under_usual_names(self._trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window))
+    def follow(self, some: DecodedTrace, carried: Carried, *, is_last: bool) -> Carried:
+        """Takes the frequent events of a window, and returns the state that is carried into the next one."""
         tables = observed_tables(some, self._whole)
         joined = {name: _join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)}
         own = {str(name): table for name, table in joined.items() if table is not None and len(table)}
         on: dict[str, EventTable] = {}
         of_thread = {name: self._threads.index(table) for name, table in own.items()}
-        if window != self._trace.windows[-1]:
+        if not is_last:
             for name, is_held in _find_unfinished(own, of_thread).items():
                 on[name], own[name] = select_rows(own[name], is_held), select_rows(own[name], ~is_held)
                 of_thread[name] = of_thread[name][~is_held]

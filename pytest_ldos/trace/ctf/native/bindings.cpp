@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "session.hpp"
+#include "tally.hpp"
 #include "unreadable.hpp"
 
 namespace nb = nanobind;
@@ -178,9 +179,9 @@ nb::dict to_dict(const StreamSummary& summary) {
   return result;
 }
 
-nb::dict to_dict(Session session) {
+nb::dict to_dict(const Opened& opened, Session session) {
   nb::list traces;
-  for (const auto& trace : session.traces) traces.append(to_dict(*trace));
+  for (const auto& trace : opened.traces) traces.append(to_dict(*trace));
   nb::list streams;
   for (const StreamSummary& summary : session.summaries) streams.append(to_dict(summary));
   nb::list tables;
@@ -204,38 +205,65 @@ std::vector<TraceFiles> to_files(const Files& files) {
   return traces;
 }
 
-std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t>> packet_spans(const Files& files, bool skip_corrupt) {
-  const std::vector<TraceFiles> traces = to_files(files);
-  Selection selection;
-  selection.events.emplace();
-  selection.on_corrupt = skip_corrupt ? OnCorrupt::skip : OnCorrupt::refuse;
-  std::vector<PacketSpan> spans;
-  {
-    const nb::gil_scoped_release released;
-    spans = read_spans(traces, selection);
-  }
+std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t>> packet_spans(const Opened& opened) {
   std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t>> result;
-  for (const PacketSpan& span : spans) result.emplace_back(span.begin_ns, span.end_ns, span.bytes);
+  for (const PacketSpan& span : spans_of(opened)) result.emplace_back(span.begin_ns, span.end_ns, span.bytes);
   return result;
 }
 
-nb::dict decode(const Files& files, std::optional<std::set<std::string>> events, std::set<std::string> fields,
-                std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
-                unsigned threads, bool skip_corrupt) {
+Opened open_streams(const Files& files, unsigned threads, bool skip_corrupt) {
   const std::vector<TraceFiles> traces = to_files(files);
+  const nb::gil_scoped_release released;
+  return open_session(traces, skip_corrupt ? OnCorrupt::skip : OnCorrupt::refuse, threads);
+}
+
+nb::dict decode(const Opened& opened, std::optional<std::set<std::string>> events, std::set<std::string> fields,
+                std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
+                unsigned threads) {
   Selection selection;
   selection.events = std::move(events);
   selection.fields = std::move(fields);
   selection.fields_of = std::move(fields_of);
   if (window) selection.window = {window->first, window->second};
   selection.splitting.threads = threads;
-  selection.on_corrupt = skip_corrupt ? OnCorrupt::skip : OnCorrupt::refuse;
   Session session;
   {
     const nb::gil_scoped_release released;
-    session = read_session(traces, selection);
+    session = read_session(opened, selection);
   }
-  return to_dict(std::move(session));
+  nb::dict found = to_dict(opened, std::move(session));
+  for (const auto& stream : opened.streams) stream->release();
+  return found;
+}
+
+nb::object to_object(const FieldValue& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return nb::cast(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return to_text(*text);
+  return nb::none();
+}
+
+// By event: the names of its fields, and rows of trace, number of events and values.
+nb::dict tally(const Opened& opened, const std::set<std::string>& events, const std::vector<std::string>& by,
+               unsigned threads) {
+  std::map<std::string, EventTally> counted;
+  {
+    const nb::gil_scoped_release released;
+    counted = tally_events(opened, events, by, threads);
+    for (const auto& stream : opened.streams) stream->release();
+  }
+  nb::dict result;
+  for (const auto& [name, found] : counted) {
+    nb::list fields;
+    for (const std::string& field : found.fields) fields.append(to_text(field));
+    nb::list rows;
+    for (const TallyRow& row : found.rows) {
+      nb::list values;
+      for (const FieldValue& value : row.values) values.append(to_object(value));
+      rows.append(nb::make_tuple(row.trace, row.events, values));
+    }
+    result[to_text(name)] = nb::make_tuple(fields, rows);
+  }
+  return result;
 }
 
 }  // namespace
@@ -255,8 +283,10 @@ NB_MODULE(_decoder, module) {
       PyErr_SetObject(unreadable.ptr(), arguments.ptr());
     }
   });
-  module.def("decode", &ldos::ctf::decode, nb::arg("files"), nb::kw_only(), nb::arg("events").none(),
-             nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"),
-             nb::arg("skip_corrupt"));
-  module.def("packet_spans", &ldos::ctf::packet_spans, nb::arg("files"), nb::kw_only(), nb::arg("skip_corrupt"));
+  nb::class_<ldos::ctf::Opened>(module, "Opened")
+      .def("packet_spans", &ldos::ctf::packet_spans)
+      .def("decode", &ldos::ctf::decode, nb::kw_only(), nb::arg("events").none(), nb::arg("fields"),
+           nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"))
+      .def("tally", &ldos::ctf::tally, nb::kw_only(), nb::arg("events"), nb::arg("by"), nb::arg("threads"));
+  module.def("open_streams", &ldos::ctf::open_streams, nb::arg("files"), nb::kw_only(), nb::arg("threads"), nb::arg("skip_corrupt"));
 }

@@ -1,8 +1,5 @@
 #include "census.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -48,42 +45,6 @@ std::vector<std::int64_t> cut_time(const Streams& streams, const Window& window,
   return cuts;
 }
 
-// Packets of one stream that are counted at once.
-struct Run {
-  std::size_t stream = 0;
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
-
-std::vector<Run> find_runs(const Streams& streams, const Window& window) {
-  std::vector<Run> runs;
-  for (std::size_t stream = 0; stream < streams.size(); ++stream) {
-    std::uint64_t bytes = kRunBytes;
-    const auto& packets = streams[stream]->packets();
-    for (std::size_t packet = 0; packet < packets.size(); ++packet) {
-      if (!streams[stream]->may_hold(window, packet)) continue;
-      if (bytes >= kRunBytes) {
-        runs.push_back({stream, packet, packet});
-        bytes = 0;
-      }
-      runs.back().last = packet;
-      bytes += bytes_of(packets[packet]);
-    }
-  }
-  return runs;
-}
-
-// Lets the kernel map the pages of a packet together instead of one page fault at a time.
-void populate(const Stream& stream, const Packet& packet) {
-#ifdef MADV_POPULATE_READ
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(stream.data() + packet.offset);
-  const std::uintptr_t first = begin & ~(page - 1);
-  // Older kernels do not support it; pages are then mapped when they are read.
-  (void)::madvise(reinterpret_cast<void*>(first), begin + bytes_of(packet) - first, MADV_POPULATE_READ);
-#endif
-}
-
 struct RunCensus {
   std::vector<Segment> segments;
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::min();
@@ -111,7 +72,7 @@ class Counter {
 
  private:
   void count(std::size_t packet) {
-    populate(stream_, stream_.packets()[packet]);
+    stream_.populate(stream_.packets()[packet]);
     EventReader reader(stream_, stream_.packets()[packet], first_place(stream_.packets()[packet]));
     result_.in_order &= is_in_file_order(stream_, packet);
     std::int64_t last_ns = earliest(packet);
@@ -241,11 +202,29 @@ const Segment* StreamCensus::in_chunk(std::size_t chunk) const {
   return found != segments.end() && found->chunk == chunk ? &*found : nullptr;
 }
 
+std::vector<Run> find_runs(const Streams& streams, const Window& window, std::uint64_t run_bytes) {
+  std::vector<Run> runs;
+  for (std::size_t stream = 0; stream < streams.size(); ++stream) {
+    std::uint64_t bytes = run_bytes;
+    const auto& packets = streams[stream]->packets();
+    for (std::size_t packet = 0; packet < packets.size(); ++packet) {
+      if (!streams[stream]->may_hold(window, packet)) continue;
+      if (bytes >= run_bytes) {
+        runs.push_back({stream, packet, packet});
+        bytes = 0;
+      }
+      runs.back().last = packet;
+      bytes += bytes_of(packets[packet]);
+    }
+  }
+  return runs;
+}
+
 Census take_census(const Streams& streams, const Window& window, const Splitting& splitting) {
   Census census;
   census.streams.resize(streams.size());
   census.cuts = cut_time(streams, window, splitting);
-  const std::vector<Run> runs = find_runs(streams, window);
+  const std::vector<Run> runs = find_runs(streams, window, kRunBytes);
   std::vector<RunCensus> counted(runs.size());
   for_each_index(runs.size(), splitting.threads, [&](std::size_t i) {
     counted[i] = Counter(*streams[runs[i].stream], window, census.cuts).count(runs[i]);

@@ -54,6 +54,16 @@ struct Census {
 
 using Streams = std::vector<std::unique_ptr<Stream>>;
 
+// Packets of one stream that are read at once by one thread.
+struct Run {
+  std::size_t stream = 0;
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+// Splits the packets that may have events in `window` into runs of at least `run_bytes`, except the last of a stream.
+std::vector<Run> find_runs(const Streams& streams, const Window& window, std::uint64_t run_bytes);
+
 // How work is split. Results do not depend on it.
 struct Splitting {
   unsigned threads = 1;

@@ -49,6 +49,20 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
 }
 
+void MappedFile::populate(std::uint64_t offset, std::uint64_t bytes) const {
+#ifdef MADV_POPULATE_READ
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.data() + offset);
+  const std::uintptr_t first = begin & ~(page - 1);
+  // Older kernels do not support it; pages are then mapped when they are read.
+  (void)::madvise(reinterpret_cast<void*>(first), begin + bytes - first, MADV_POPULATE_READ);
+#endif
+}
+
+void MappedFile::release() const {
+  if (!bytes_.empty()) ::madvise(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, {})) {}
 

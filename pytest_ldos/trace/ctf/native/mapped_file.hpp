@@ -19,6 +19,12 @@ class MappedFile {
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
   [[nodiscard]] const std::string& path() const { return path_; }
 
+  // Lets the kernel map these bytes together instead of one page at a time.
+  void populate(std::uint64_t offset, std::uint64_t bytes) const;
+
+  // Gives the memory of pages that were read back to the kernel; they can still be read.
+  void release() const;
+
  private:
   std::string path_;
   std::span<const std::uint8_t> bytes_;

@@ -13,31 +13,8 @@ namespace ldos::ctf {
 
 namespace {
 
-// Maps every stream of every trace, and reads its packets' headers.
-void open_streams(Session& session, const std::vector<TraceFiles>& files, const Selection& selection) {
-  struct File {
-    std::size_t trace;
-    const std::string& path;
-  };
-  std::vector<File> opened;
-  for (const TraceFiles& trace_files : files) {
-    const auto& trace = session.traces.emplace_back(std::make_unique<Trace>(open_trace(trace_files.metadata)));
-    session.parts.push_back(std::make_unique<Parts>(*trace, selection.events ? &*selection.events : nullptr));
-    for (const std::string& path : trace_files.streams) opened.push_back({session.traces.size() - 1, path});
-  }
-  session.streams.resize(opened.size());
-  for_each_index(opened.size(), selection.splitting.threads, [&](std::size_t i) {
-    const auto& [trace, path] = opened[i];
-    session.streams[i] =
-        std::make_unique<Stream>(*session.traces[trace], trace, *session.parts[trace], path, selection.on_corrupt);
-    if (session.streams[i]->bytes() >= Occurrence::kFileBytes) {
-      throw Unreadable(path, std::nullopt, "is not smaller than 2 TiB");
-    }
-  });
-}
-
 // Events with a time and events without one have no common order.
-void check_clocks(const Session& session) {
+void check_clocks(const Opened& session) {
   const Stream* first = nullptr;
   for (const auto& stream : session.streams) {
     if (stream->packets().empty()) continue;
@@ -53,7 +30,7 @@ void check_clocks(const Session& session) {
 }
 
 // A trace has the clock of its existing streams.
-void drop_unused_clocks(Session& session) {
+void drop_unused_clocks(Opened& session) {
   for (std::size_t i = 0; i < session.traces.size(); ++i) {
     const auto is_here = [&](const auto& stream) { return stream->trace_number() == i && !stream->packets().empty(); };
     const auto is_timed = [&](const auto& stream) { return is_here(stream) && stream->packets().front().type->has_clock; };
@@ -65,7 +42,7 @@ void drop_unused_clocks(Session& session) {
 }
 
 // Differences of times must be times.
-void check_span(const Session& session) {
+void check_span(const Opened& opened, const Session& session) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = std::numeric_limits<std::int64_t>::min();
   for (const Table& table : session.tables) {
@@ -76,7 +53,7 @@ void check_span(const Session& session) {
   }
   std::int64_t span = 0;
   if (first > last || !__builtin_sub_overflow(last, first, &span)) return;
-  throw Unreadable(session.traces.front()->metadata_path, std::nullopt,
+  throw Unreadable(opened.traces.front()->metadata_path, std::nullopt,
                    "its events and those of the other traces are more than 292 years apart");
 }
 
@@ -90,7 +67,7 @@ std::vector<Corruption> in_order(std::vector<Corruption> heads, std::vector<Corr
 // Finds packets that are, or may be, missing at the beginning and the end of a stream.
 class Edges {
  public:
-  Edges(const Session& session, const Census& census) : session_(session), census_(census) {}
+  Edges(const Opened& opened, const Census& census) : opened_(opened), census_(census) {}
 
   // If packets have no numbers, those before the first one may have been overwritten if other streams of the
   // channel had events by then.
@@ -108,7 +85,7 @@ class Edges {
     std::optional<std::int64_t> end_ns = continuity.end_ns;
     if (!end_ns || (last_ns && *last_ns > *end_ns)) end_ns = last_ns;
     if (!continuity.has_last || !end_ns) return std::nullopt;
-    if (session_.streams[stream]->packets().back().truncated) return end_ns;
+    if (opened_.streams[stream]->packets().back().truncated) return end_ns;
     const auto is_later = [&](const StreamCensus& other) { return other.last_ns && *other.last_ns > *end_ns; };
     return is_of_lttng(stream) && !is_in_chunks(stream) && any_sibling(stream, is_later) ? end_ns : std::nullopt;
   }
@@ -116,9 +93,9 @@ class Edges {
  private:
   template <typename Condition>
   [[nodiscard]] bool any_sibling(std::size_t stream, const Condition& holds) const {
-    const Stream& own = *session_.streams[stream];
-    for (std::size_t i = 0; i < session_.streams.size(); ++i) {
-      const auto& packets = session_.streams[i]->packets();
+    const Stream& own = *opened_.streams[stream];
+    for (std::size_t i = 0; i < opened_.streams.size(); ++i) {
+      const auto& packets = opened_.streams[i]->packets();
       if (packets.empty() || packets.front().type != own.packets().front().type) continue;
       if (holds(census_.streams[i])) return true;
     }
@@ -126,7 +103,7 @@ class Edges {
   }
 
   [[nodiscard]] bool is_of_lttng(std::size_t stream) const {
-    const auto& environment = session_.streams[stream]->trace().declared.environment;
+    const auto& environment = opened_.streams[stream]->trace().declared.environment;
     const auto is_tracer = [](const auto& entry) {
       const auto* name = std::get_if<std::string>(&entry.second);
       return entry.first == "tracer_name" && name != nullptr && name->starts_with("lttng-");
@@ -136,23 +113,25 @@ class Edges {
 
   // True if the stream's trace was rotated: without packets in a later chunk, the stream may have been idle.
   [[nodiscard]] bool is_in_chunks(std::size_t stream) const {
-    const Trace& own = session_.streams[stream]->trace();
+    const Trace& own = opened_.streams[stream]->trace();
     const auto is_other = [&](const auto& trace) {
       return trace.get() != &own && own.declared.uuid && trace->declared.uuid == own.declared.uuid;
     };
-    return std::any_of(session_.traces.begin(), session_.traces.end(), is_other);
+    return std::any_of(opened_.traces.begin(), opened_.traces.end(), is_other);
   }
 
-  const Session& session_;
+  const Opened& opened_;
   const Census& census_;
 };
 
-void summarise(Session& session, Census& census, std::vector<Continuity> continuity) {
-  const Edges edges(session, census);
-  for (std::size_t i = 0; i < session.streams.size(); ++i) {
-    const Stream& stream = *session.streams[i];
+std::vector<StreamSummary> summarise(const Opened& opened, Census& census) {
+  const Edges edges(opened, census);
+  std::vector<StreamSummary> summaries;
+  for (std::size_t i = 0; i < opened.streams.size(); ++i) {
+    const Stream& stream = *opened.streams[i];
+    const Continuity& continuity = opened.continuity[i];
     StreamCensus& counted = census.streams[i];
-    StreamSummary& summary = session.summaries.emplace_back();
+    StreamSummary& summary = summaries.emplace_back();
     summary.path = stream.path();
     summary.trace = stream.trace_number();
     summary.packets = stream.packets().size();
@@ -163,13 +142,14 @@ void summarise(Session& session, Census& census, std::vector<Continuity> continu
       summary.missing_padding += packet.missing_padding;
       summary.foreign_packets += packet.foreign ? 1 : 0;
     }
-    summary.backward_steps = continuity[i].backward_steps + counted.backward_steps;
+    summary.backward_steps = continuity.backward_steps + counted.backward_steps;
     if (!stream.packets().empty()) summary.channel = stream.packets().front().type->number;
-    summary.missing_before_ns = edges.missing_before(i, continuity[i]);
-    summary.missing_after_ns = edges.missing_after(i, continuity[i]);
+    summary.missing_before_ns = edges.missing_before(i, continuity);
+    summary.missing_after_ns = edges.missing_after(i, continuity);
     summary.corruptions = in_order(stream.corruptions(), std::move(counted.corruptions));
-    summary.continuity = std::move(continuity[i]);
+    summary.continuity = continuity;
   }
+  return summaries;
 }
 
 // The parts of a stream that have events.
@@ -247,12 +227,37 @@ Decoding prepare(const Session& session, const Census& census, const Selection& 
 
 }  // namespace
 
-std::vector<PacketSpan> read_spans(const std::vector<TraceFiles>& files, const Selection& selection) {
-  Session session;
-  open_streams(session, files, selection);
-  (void)follow_streams(session.streams, selection.on_corrupt);
+Opened open_session(const std::vector<TraceFiles>& files, OnCorrupt on_corrupt, unsigned threads) {
+  struct File {
+    std::size_t trace;
+    const std::string& path;
+  };
+  Opened opened;
+  const std::set<std::string> none;
+  std::vector<File> streams;
+  for (const TraceFiles& trace_files : files) {
+    const auto& trace = opened.traces.emplace_back(std::make_unique<Trace>(open_trace(trace_files.metadata)));
+    opened.no_parts.push_back(std::make_unique<Parts>(*trace, &none));
+    for (const std::string& path : trace_files.streams) streams.push_back({opened.traces.size() - 1, path});
+  }
+  opened.streams.resize(streams.size());
+  for_each_index(streams.size(), threads, [&](std::size_t i) {
+    const auto& [trace, path] = streams[i];
+    opened.streams[i] =
+        std::make_unique<Stream>(*opened.traces[trace], trace, *opened.no_parts[trace], path, on_corrupt);
+    if (opened.streams[i]->bytes() >= Occurrence::kFileBytes) {
+      throw Unreadable(path, std::nullopt, "is not smaller than 2 TiB");
+    }
+  });
+  check_clocks(opened);
+  drop_unused_clocks(opened);
+  opened.continuity = follow_streams(opened.streams, on_corrupt);
+  return opened;
+}
+
+std::vector<PacketSpan> spans_of(const Opened& opened) {
   std::vector<PacketSpan> spans;
-  for (const auto& stream : session.streams) {
+  for (const auto& stream : opened.streams) {
     for (const Packet& packet : stream->packets()) {
       if (!packet.begin_ns || !packet.type->has_clock) continue;
       const std::int64_t end_ns = std::max(packet.end_ns.value_or(*packet.begin_ns), *packet.begin_ns);
@@ -262,21 +267,23 @@ std::vector<PacketSpan> read_spans(const std::vector<TraceFiles>& files, const S
   return spans;
 }
 
-Session read_session(const std::vector<TraceFiles>& files, const Selection& selection) {
+Session read_session(const Opened& opened, const Selection& selection) {
   Session session;
-  open_streams(session, files, selection);
-  check_clocks(session);
-  drop_unused_clocks(session);
-  std::vector<Continuity> continuity = follow_streams(session.streams, selection.on_corrupt);
+  for (const auto& trace : opened.traces) {
+    session.parts.push_back(std::make_unique<Parts>(*trace, selection.events ? &*selection.events : nullptr));
+  }
+  for (const auto& stream : opened.streams) {
+    session.streams.push_back(std::make_unique<Stream>(*stream, *session.parts[stream->trace_number()]));
+  }
   Census census = take_census(session.streams, selection.window, selection.splitting);
-  summarise(session, census, std::move(continuity));
+  session.summaries = summarise(opened, census);
   Decoding decoding = prepare(session, census, selection);
   const unsigned threads = selection.splitting.threads;
   for_each_index(census.chunks(), threads, [&](std::size_t chunk) { decode_chunk(decoding, chunk); });
   session.tables.resize(decoding.tables.size());
   for_each_index(session.tables.size(), threads,
                  [&](std::size_t i) { session.tables[i] = decoding.tables[i].finish(); });
-  check_span(session);
+  check_span(opened, session);
   return session;
 }
 

@@ -29,7 +29,6 @@ struct Selection {
   std::map<std::string, std::set<std::string>> fields_of; // columns of single tables
   Window window;
   Splitting splitting;
-  OnCorrupt on_corrupt = OnCorrupt::refuse;
 
   [[nodiscard]] const std::set<std::string>& columns_of(const std::string& event) const {
     const auto found = fields_of.find(event);
@@ -54,8 +53,20 @@ struct StreamSummary {
   Continuity continuity;
 };
 
-struct Session {
+// Traces whose files are mapped, and the headers of whose packets are known.
+struct Opened {
   std::vector<std::unique_ptr<Trace>> traces;
+  std::vector<std::unique_ptr<Parts>> no_parts;  // of each trace
+  Streams streams;
+  std::vector<Continuity> continuity;  // of each stream
+
+  Opened() = default;
+  Opened(Opened&&) = default;
+  Opened& operator=(Opened&&) = default;
+};
+
+// What was read at once; it refers to `Opened`.
+struct Session {
   std::vector<std::unique_ptr<Parts>> parts;  // of each trace
   Streams streams;                            // tables hold views into these
   std::vector<StreamSummary> summaries;
@@ -69,10 +80,13 @@ struct PacketSpan {
   std::uint64_t bytes = 0;  // of its content
 };
 
-// The spans of all packets with times, by stream. Throws Unreadable.
-std::vector<PacketSpan> read_spans(const std::vector<TraceFiles>& files, const Selection& selection);
+// Maps every stream of every trace, and reads its packets' headers. Throws Unreadable.
+Opened open_session(const std::vector<TraceFiles>& files, OnCorrupt on_corrupt, unsigned threads = 1);
+
+// The spans of all packets with times, by stream.
+std::vector<PacketSpan> spans_of(const Opened& opened);
 
 // Throws Unreadable.
-Session read_session(const std::vector<TraceFiles>& files, const Selection& selection);
+Session read_session(const Opened& opened, const Selection& selection);
 
 }  // namespace ldos::ctf

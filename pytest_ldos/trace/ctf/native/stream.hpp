@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,19 +28,26 @@ class Stream {
   Stream(const Trace& trace, std::size_t trace_number, const Parts& parts, const std::string& path,
          OnCorrupt on_corrupt);
 
+  // Shares the file and the headers of `opened`, for other parts.
+  Stream(const Stream& opened, const Parts& parts) : Stream(opened) { parts_ = &parts; }
+
   [[nodiscard]] const Trace& trace() const { return *trace_; }
   [[nodiscard]] std::size_t trace_number() const { return trace_number_; }
   [[nodiscard]] const Parts& parts() const { return *parts_; }
   [[nodiscard]] OnCorrupt on_corrupt() const { return on_corrupt_; }
-  [[nodiscard]] const std::uint8_t* data() const { return file_.bytes().data(); }
-  [[nodiscard]] std::size_t bytes() const { return file_.bytes().size(); }
-  [[nodiscard]] const std::string& path() const { return file_.path(); }
-  [[nodiscard]] const std::vector<Packet>& packets() const { return list_.packets; }
+  [[nodiscard]] const std::uint8_t* data() const { return file_->bytes().data(); }
+  [[nodiscard]] std::size_t bytes() const { return file_->bytes().size(); }
+  [[nodiscard]] const std::string& path() const { return file_->path(); }
+  [[nodiscard]] const std::vector<Packet>& packets() const { return list_->packets; }
   // Damaged headers of packets.
-  [[nodiscard]] const std::vector<Corruption>& corruptions() const { return list_.corruptions; }
+  [[nodiscard]] const std::vector<Corruption>& corruptions() const { return list_->corruptions; }
   // Bytes of a last packet with an incomplete header.
-  [[nodiscard]] std::uint64_t truncated_bytes() const { return list_.truncated_bytes; }
+  [[nodiscard]] std::uint64_t truncated_bytes() const { return list_->truncated_bytes; }
 
+  void populate(const Packet& packet) const { file_->populate(packet.offset, packet.content_bits / 8); }
+  void release() const { file_->release(); }
+
+  // Only before others share the headers.
   void drop_packets(const std::set<std::size_t>& indices);
 
   // True if a packet may have events in `window`, by the headers.
@@ -52,6 +60,8 @@ class Stream {
   [[nodiscard]] const std::optional<std::int32_t>& only_cpu() const { return only_cpu_; }
 
  private:
+  Stream(const Stream&) = default;
+
   void find_only_cpu();
   void carry_clock();
 
@@ -59,8 +69,8 @@ class Stream {
   std::size_t trace_number_;
   const Parts* parts_;
   OnCorrupt on_corrupt_;
-  MappedFile file_;
-  PacketList list_;
+  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<PacketList> list_;
   std::optional<std::int32_t> only_cpu_;
 };
 

@@ -63,6 +63,15 @@ def test_growing_trace_is_refused(trace):
     assert "lttng stop" in str(caught.value.remedy)
 
 
+def test_a_stream_that_is_cut_is_refused(trace):
+    """Its pages are mapped; a read behind the end of the file would end the process."""
+    with open_in_windows(trace, window_ns=PERIOD_NS) as opened:
+        (trace / "s_1").write_bytes(b"")
+        for read in (lambda: opened.read(events={START}), lambda: opened.count(events={START}, by=["vpid"])):
+            with pytest.raises(TraceUnreadable, match="s_1: was written to"):
+                read()
+
+
 def test_a_stream_that_disappears_is_refused(trace):
     with open_in_windows(trace, window_ns=PERIOD_NS) as opened:
         (trace / "s_1").unlink()

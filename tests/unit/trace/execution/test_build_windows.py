@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.base.ros2 import CARETS_OWN, Ros2
-from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.ctf.read import COUNT, Column, DecodedTrace
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, READ_EVENTS, build_execution, build_execution_in_windows
 from pytest_ldos.trace.execution.observed import Observed
@@ -44,6 +44,14 @@ class TraceInMemory:
             if name in events
         }
         return replace(self.decoded, events=tables)
+
+    def count(self, *, events, by):
+        del by  # each event is a combination of its own
+        return {
+            name: replace(table, columns={**table.columns, COUNT: Column(name=COUNT, values=np.ones(len(table), int))})
+            for name, table in self.decoded.events.items()
+            if name in events
+        }
 
 
 def assert_equal(decoded, borders):
