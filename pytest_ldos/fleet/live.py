@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.errors import LdosError
@@ -30,7 +31,7 @@ from pytest_ldos.base.text import (
     listed,
 )
 from pytest_ldos.trace.ctf.files import METADATA
-from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable, Fields, read_trace
+from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable, read_trace
 from pytest_ldos.trace.ctf.stats import LAST_NS
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.threads import ThreadCensus
@@ -138,33 +139,41 @@ class LiveModel:
             tables[name] = select_rows(replace(table, timestamp_ns=times_ns, columns=columns), kept)
         write_events(known, tables, self.folder / "names")
 
-    def _read(self, folders: Sequence[Path], events: Collection[str], fields: Fields = ()) -> DecodedTrace | None:
+    def _read(self, folders: Sequence[Path], events: Collection[str]) -> DecodedTrace | None:
         """Reads parts as one trace; ``None`` if no process was recorded in any."""
-        links = self.folder / "links"
-        shutil.rmtree(links, ignore_errors=True)
-        found = [each.absolute() for each in folders if any(True for _ in each.rglob(METADATA))]
-        with writing(links):
-            links.mkdir()
-            for number, each in enumerate(found):
-                (links / str(number)).symlink_to(each)
-        return read_trace(links, events=events, fields=fields or None, on_corrupt="skip", threads=1) if found else None
+        shutil.rmtree(self._links, ignore_errors=True)
+        with writing(self._links):
+            self._links.mkdir()
+            for number, each in enumerate(folders):
+                if any(True for _ in each.rglob(METADATA)):
+                    (self._links / str(number)).symlink_to(each.absolute())
+        found = any(self._links.iterdir())
+        return read_trace(self._links, events=events, on_corrupt="skip", threads=1) if found else None
+
+    @property
+    def _links(self) -> Path:
+        return self.folder / "links"
 
     def add(self, folder: Path, *, since_ns: int, now_ns: int) -> Reading:
         """Reads the newest part, recorded between `since_ns` and `now_ns` of `time.monotonic_ns`."""
-        own = self._read([folder], NEEDED_EVENTS, fields=("vpid",))
-        reading = Reading() if own is None else Reading(len(own))
-        times = [] if own is None else [each.timestamp_ns[[0, -1]] for each in own.events.values() if len(each)]
-        part = _Part(folder, int(np.min(times)) if times else LAST_NS, now_ns)
+        self._drop_old(now_ns)
+        window = [each.folder for each in self._window]
+        decoded = self._read([self.folder / "names", *window, folder], NEEDED_EVENTS)
+        newest = self._links / str(1 + len(window))
+        times = [] if decoded is None else [*_times_in(newest, decoded)]
+        reading = Reading(sum(map(len, times)))
+        part = _Part(folder, min((int(each[0]) for each in times), default=LAST_NS), now_ns)
         self._kept += [part] if self.keep_ns is not None else []
-        if times and (jump_ns := self._find_jump(since_ns - part.first_ns, now_ns - int(np.max(times)))):
-            self.learn(*(each.folder for each in self._window), folder)
+        last_ns = max((int(each[-1]) for each in times), default=0)
+        if times and (jump_ns := self._find_jump(since_ns - part.first_ns, now_ns - last_ns)):
+            self.learn(*window, folder)
             self._window, self._counted, self._regular = [], {}, {}
             jump = f"the clock of the recording jumped by {describe_duration(jump_ns / NS_PER_S)}"
             return replace(reading, notes=(f"{jump}: this interval is not measured",))
-        if times and not self._window:
+        if times and not window:
             self.learn(until_ns=part.first_ns - 1)
-        self._enter(part)
-        decoded = self._read([self.folder / "names", *(each.folder for each in self._window)], NEEDED_EVENTS)
+            decoded = self._read([self.folder / "names", folder], NEEDED_EVENTS)
+        self._window.append(part)
         if decoded is None:
             return reading
         lost = sum(each.events for each in decoded.stats.gaps if each.to_ns >= part.first_ns)
@@ -181,15 +190,14 @@ class LiveModel:
         self._offset_ns = _UNBOUNDED if jump_ns else bounds
         return jump_ns
 
-    def _enter(self, part: _Part) -> None:
-        """Adds a part to the window, and removes those that are too old from it and from what is kept."""
-        self._window.append(part)
+    def _drop_old(self, now_ns: int) -> None:
+        """Removes parts that are too old from the window and from what is kept, before another one is added."""
         limits_ns = [*self.limits_ns.values(), *(each.deadline_ns or 0 for each in self.paths if not each.of_phases)]
         length_ns = self.interval_ns + max([self.interval_ns, *(2 * each for each in limits_ns)])
-        while len(self._window) > 2 and part.ended_ns - self._window[0].ended_ns >= length_ns:
+        while len(self._window) > 1 and now_ns - self._window[0].ended_ns >= length_ns:
             self.learn(self._window.pop(0).folder)
         for each in self._kept[: max(len(self._kept) - len(self._window), 0)]:
-            if part.ended_ns - each.ended_ns > (self.keep_ns or 0):
+            if now_ns - each.ended_ns > (self.keep_ns or 0):
                 shutil.rmtree(each.folder, ignore_errors=True)
                 self._kept.remove(each)
 
@@ -249,6 +257,15 @@ class LiveModel:
         except LdosError:
             shutil.rmtree(target, ignore_errors=True)
             raise
+
+
+def _times_in(folder: Path, decoded: DecodedTrace) -> Iterator[npt.NDArray[np.int64]]:
+    """Times of the events in a folder of a trace, by event."""
+    own = [number for number, each in enumerate(decoded.traces) if folder in each.directory.parents]
+    for table in decoded.events.values():
+        times_ns = table.timestamp_ns[np.isin(table.trace, own)]
+        if len(times_ns):
+            yield times_ns
 
 
 def _link_or_copy(file: str, copy: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import PurePath
 from typing import Any, Final
@@ -134,8 +134,9 @@ def render_live(
     if flow is None:
         return Rendered(f"{title}\n")
     if most:
-        whole = compose_page(Analysis(name=title, flow=flow, paths=paths, goals={}, metrics=()), most=most)
-        return render(replace(whole, title=title, blocks=whole.blocks[2:6]), Format.TERMINAL, width=width, color=color)
+        tone = page.Tone.BAD if describe_incomplete(flow.model.stats) else page.Tone.STRONG
+        shown = page.Page(title=title, tone=tone, blocks=tuple(_sections(_changing_tables(flow, paths), most)))
+        return render(shown, Format.TERMINAL, width=width, color=color)
     passed, sent = summarize_paths(flow, paths).to_dicts(), summarize_topics(flow).drop_nulls("rate_hz").head(3)
     rows = [f"{each['path']} p99 {format_duration(each['p99_ns'])}" for each in passed]
     for topic, rate_hz, p99_ns in sent.select("topic", "rate_hz", "p99_ns").iter_rows():
@@ -151,27 +152,36 @@ def compose_page(analysis: Analysis, *, most: int | None) -> page.Page:
         title=_headline(flow.model, damage),
         tone=page.Tone.BAD if damage else page.Tone.STRONG,
         blocks=(
-            *(
-                _section(title, frame, columns, most if limited else None)
-                for title, frame, columns, limited in _tables(analysis)
-            ),
+            *_sections(_tables(analysis), most),
             page.Bullets(tuple(describe_goals(goals, metrics)), page.Tone.QUIET),
             page.Bullets((*describe_unused(analysis.paths, flow.model), *_remarks(flow)), page.Tone.DOUBT),
         ),
     )
 
 
-def _tables(analysis: Analysis) -> Iterator[tuple[str, pl.DataFrame, Sequence[_Column], bool]]:
-    """Each table with its title and columns, and True if a terminal shows only a part of it."""
+_Titled = tuple[str, pl.DataFrame, Sequence[_Column], bool]
+"""A table with its title and columns, and True if a terminal shows only a part of it."""
+
+
+def _tables(analysis: Analysis) -> Iterator[_Titled]:
     flow = analysis.flow
     yield "nodes", _nodes(flow), _NODES, True
     yield "actions", _actions(flow), _ACTIONS, True
+    yield from _changing_tables(flow, analysis.paths)
+    columns = (*_GOALS, *(_Column(metric.name, metric.name) for metric in analysis.metrics))
+    yield "goals", tabulate_goals(analysis.goals, analysis.metrics), columns, True
+
+
+def _changing_tables(flow: FlowGraph, paths: Sequence[PathSpec]) -> Iterator[_Titled]:
     yield "topics", summarize_topics(flow), _TOPICS, True
     yield "callbacks", summarize_callbacks(flow), _CALLBACKS, True
     yield "executors", summarize_executors(flow), _EXECUTORS, True
-    yield "paths", summarize_paths(flow, analysis.paths), _PATHS, False
-    columns = (*_GOALS, *(_Column(metric.name, metric.name) for metric in analysis.metrics))
-    yield "goals", tabulate_goals(analysis.goals, analysis.metrics), columns, True
+    yield "paths", summarize_paths(flow, paths), _PATHS, False
+
+
+def _sections(tables: Iterable[_Titled], most: int | None) -> Iterator[page.Section]:
+    for title, frame, columns, limited in tables:
+        yield _section(title, frame, columns, most if limited else None)
 
 
 def _headline(model: ExecutionModel, damage: str) -> str:
