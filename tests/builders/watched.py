@@ -17,12 +17,15 @@ from pytest_ldos.record.lttng import LttngRecorder
 from tests.builders.lttng import Session
 
 TALKER = """
-import sys, time
+import os, sys, time
 from pytest_ldos.robot.dds.emission import emit, new_handle
 
 node, publisher, subscription, rmw_publisher, rmw_subscription, reference, callback = (new_handle() for _ in range(7))
 messages = iter(range(1, 1 << 30))
 sent = []
+
+def stay(cpu):
+    os.sched_setaffinity(0, {int(cpu)})
 
 def begin():
     emit.rcl_init(new_handle(), "8.2.2")
@@ -68,7 +71,10 @@ for line in sys.stdin:
 
 
 class Talker:
-    """A process that does what words say: ``begin``, ``send``, ``take``, ``wait,MILLISECONDS``, ``repeat,10,20``."""
+    """A process that does what words say.
+
+    ``begin``, ``send``, ``take``, ``wait,MILLISECONDS``, ``repeat,COUNT,MILLISECONDS``, and ``stay,CPU``.
+    """
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

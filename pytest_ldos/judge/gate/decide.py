@@ -341,5 +341,6 @@ def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy)
             bound = case.metrics[each.metric].largest_tolerable_mde
             # Runs at different times differ however many trials they have.
             trials = _enough_trials(each, bound) if case.is_interleaved else 0
-            yield why.NotJudged(each, bound, trials, may_be_worse=each.p_value <= policy.doubt)
+            may_be_worse, is_running = each.p_value <= policy.doubt, case.head.spec.stack.ros2.is_running
+            yield why.NotJudged(each, bound, trials, may_be_worse=may_be_worse, is_running=is_running)
     yield from _explain_underpowered(comparisons, case)

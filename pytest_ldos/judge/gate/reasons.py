@@ -152,12 +152,14 @@ class NotJudged:
         trials: number of trials of each version that would be enough; 0 if none would, because the floor is too high or
             runs at different times differ.
         may_be_worse: True if the values suggest a change for the worse that is not certain.
+        is_running: True for a stack that ran already; its versions cannot be interleaved.
     """
 
     comparison: Comparison
     bound: float
     trials: int
     may_be_worse: bool
+    is_running: bool = False
 
 
 @dataclass(frozen=True)

@@ -269,6 +269,7 @@ def compose(sections: Sequence[document.Section]) -> document.Document:
 
 def compose_section(judged: Judged, *, notes: Sequence[str] = (), evidence: Evidence | None = None) -> document.Section:
     trials, result, base = judged.head, judged.result, judged.base
+    is_running = trials.spec.stack.ros2.is_running
     metrics = tuple(_report_metric(metric, judged) for metric in judged.metrics)
     paths = report_paths(judged.explained, trials.metrics)
     differences = () if base is None else report_differences(trials, base)
@@ -290,7 +291,7 @@ def compose_section(judged: Judged, *, notes: Sequence[str] = (), evidence: Evid
             differences=differences,
             untried=Untried(
                 more_trials=not trials.spec.max_trials,
-                interleaving=base is not None and not trials.is_interleaved_with(base),
+                interleaving=not (base is None or is_running or trials.is_interleaved_with(base)),
                 calibration=not isinstance(judged.calibration, Calibrated),
             ),
         ),

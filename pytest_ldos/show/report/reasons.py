@@ -102,6 +102,8 @@ def _not_judged_facts(reason: why.NotJudged) -> Mapping[str, object]:
     doubt = ", and may have become worse" if reason.may_be_worse else ""
     if reason.trials:
         remedy = f"about {reason.trials} trials of each version would be enough"
+    elif found.floor < reason.bound and reason.is_running:
+        remedy = "longer trials, such as a longer window, may reach it, or a calibration of this host (ldos calibrate)"
     elif found.floor < reason.bound:
         remedy = "measure interleaved to reach it with fewer trials (--ldos-base)"
     else:
@@ -224,7 +226,7 @@ WORDINGS: Final[Mapping[type, Wording]] = {
     why.ShortOfSuccessRate: Wording(f"{_SUCCESSES}; this may be chance", "make more trials: `--ldos-trials`"),
     why.NotClear: Wording(
         "{comparison.metric} is inconclusive{mde}{usually} (measured {effect})",
-        f"{_QUIET}, then `--ldos-base`, then `--ldos-max-trials`, then `ldos calibrate`",
+        f"{_QUIET}, then `--ldos-base` (not for running nodes), then `--ldos-max-trials`, then `ldos calibrate`",
         _not_clear_facts,
     ),
     why.TooFewTrials: Wording(

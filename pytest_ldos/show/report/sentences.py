@@ -31,9 +31,7 @@ _GENERAL: Final = {
     Verdict.NOT_COMPARABLE: f"record a baseline of what runs here: {_RECORD}",
 }
 _CALIBRATE: Final = "measure the variation of equal versions on this host: ldos calibrate"
-_QUIET: Final = (
-    "see what disturbs this machine (ldos doctor), or name what must be judged: required in [tool.ldos.gate]"
-)
+_QUIET: Final = "see what disturbs the machine (ldos doctor), or name what must be judged: required in [tool.ldos.gate]"
 _MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
 
 
@@ -111,10 +109,9 @@ def describe_run_variation(judged: Judged) -> str:
         seen = f"{counted(known.observed, 'run')} in {counted(known.days, 'day')}"
         more = "" if known.observed >= ENOUGH_RUNS else "; each run of an unchanged stack improves this estimate"
         return f"run to run, {name} varies by {varies:.2g} % here: {seen}{more}"
-    return (
-        "the variation between runs is not known here yet, and taken from other machines: each run of an "
-        "unchanged stack improves it (interleaved versions do not need it: --ldos-base)"
-    )
+    unknown = "the variation between runs is not known here yet, and taken from other machines"
+    other = "" if judged.head.spec.stack.ros2.is_running else " (interleaved versions do not need it: --ldos-base)"
+    return f"{unknown}: each run of an unchanged stack improves it{other}"
 
 
 MOST_NAMED: Final = 3  # most processes named for one metric, or segments for one path
@@ -172,11 +169,7 @@ def describe_origins(by_metric: Mapping[str, Collection[Origin]]) -> tuple[str, 
     """A line for each source that differs from the metrics' definitions."""
     metrics: dict[Origin, list[str]] = {}
     for name, origins in by_metric.items():
-        for origin in origins:
+        for origin in (each for each in origins if not each.is_usual):
             metrics.setdefault(origin, []).append(name)
-    sentences = []
-    for origin, names in metrics.items():
-        sentence = f"{', '.join(names)} from {origin.name}"
-        if not origin.is_usual:
-            sentences.append(f"{APPROXIMATELY} {sentence}: {origin.caveat}" if origin.caveat else sentence)
-    return tuple(sentences)
+    found = ((f"{', '.join(names)} from {origin.name}", origin.caveat) for origin, names in metrics.items())
+    return tuple(f"{APPROXIMATELY} {sentence}: {caveat}" if caveat else sentence for sentence, caveat in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
@@ -146,6 +147,25 @@ def test_what_led_to_an_alarm_is_one_trace_with_names(watched, tmp_path):
     assert [each.exists() for each in reader.parts] == [True, False, False, True, True], (
         "only own old parts are deleted"
     )
+
+
+@pytest.mark.parametrize("buffers", ["--buffers-uid", "--buffers-pid"])
+def test_saved_first_part_is_whole_if_a_cpu_was_idle(watched, tmp_path, buffers):
+    """LTTng writes an empty packet at the begin of the part for streams of idle CPUs, and none at its end."""
+    watched.create(buffers=buffers)
+    talker = watched.talker()
+    talker.do(f"stay,{min(os.sched_getaffinity(0))} begin send take")
+    reader = Reader(tmp_path / "model", keep_ns=0)
+    talker.do("send wait,30 take")
+    reading = reader.read()
+    assert reading.alarms
+    reader.model.save(tmp_path / "saved")
+    saved = build_execution(read_trace(tmp_path / "saved", events=NEEDED_EVENTS))
+    assert reading.flow is not None
+    for model in (reading.flow.model, saved):
+        sent_ns, taken_ns = model.publications["time_ns"].max(), model.takes["time_ns"].max()
+        ((begin_ns, end_ns),) = model.coverage.whole_spans(0, *model.extent_ns)
+        assert begin_ns <= sent_ns < taken_ns <= end_ns
 
 
 def test_no_part_is_deleted_unasked(watched, tmp_path):

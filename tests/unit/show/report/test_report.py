@@ -23,8 +23,11 @@ from pytest_ldos.measure.metrics.on_cpus import Placed
 from pytest_ldos.measure.trial.record import Look
 from pytest_ldos.scenario.metrics import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.words import StackKind, StimulusKind
+from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report import html, markdown
 from pytest_ldos.show.report.compose import compose
+from pytest_ldos.show.report.json_text import render_as
 from pytest_ldos.show.report.sentences import APPROXIMATELY
 from pytest_ldos.show.report.terminal import render, render_failure
 from pytest_ldos.show.report.words import (
@@ -77,6 +80,35 @@ def test_regression_is_shown_with_everything_needed_to_act():
         assert part in message
     assert message.startswith("scenario 'baseline': regressed; 10 of 10 trials succeeded")
     assert "T2 execution latency" not in message
+
+
+def on_running_nodes(trials):
+    stack = StackSpec(kind=StackKind.RUNNING, stimulus=StimulusKind.WINDOW)
+    return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, stack=stack))
+
+
+@pytest.mark.parametrize("kind", Format)
+@pytest.mark.parametrize(
+    ("required", "running", "other"),
+    [
+        ((), "ldos calibrate", "measure interleaved to reach it"),
+        (("T1",), "--ldos-max-trials", "measure both versions interleaved"),
+    ],
+)
+def test_interleaving_is_proposed_except_for_running_nodes(kind, required, running, other):
+    """Metric that is not judged, or an inconclusive run; the variation between runs is unknown."""
+    trials = [noisy_set(seed, cv={"T1": 0.8}) for seed in (1, 2)]
+
+    def rendered(head, base):
+        policy, calibration = Policy(required=required), Uncalibrated()
+        section = section_of(head, base, policy=policy, calibration=calibration)
+        return " ".join(render_as(compose([section]), kind, width=200).split())
+
+    shown = rendered(*map(on_running_nodes, trials))
+    assert "--ldos-base" not in shown
+    assert running in shown
+    assert other in rendered(*trials)
+    assert "--ldos-base" in rendered(*trials)
 
 
 def test_adjusted_spread_is_shown():

@@ -138,6 +138,33 @@ def test_stream_that_ends_early_is_incomplete(tmp_path, tracer, end_ns):
     assert edges(directory) == {"s_0": (None, 0, None), "s_1": (None, 0, end_ns)}
 
 
+@pytest.mark.parametrize(
+    ("folder", "end_ns"),
+    [
+        ("20260301T091500+0000-20260301T091505+0000-7", None),
+        ("20260301T101500+0100-20260301T081505-0100-12", None),
+        ("20260301T091500+0000-7", 311),
+        ("copy", 311),
+    ],
+)
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_idle_stream_of_a_finished_part_is_complete(tmp_path, folder, end_ns, is_linked):
+    """A rotation writes no packet at the end of a stream without events since the one before."""
+    made, place = builder(environment={"tracer_name": "lttng-ust"}), tmp_path / "session" / folder
+    made.write(place / "ust/uid/0/64-bit", {"s_0": packets([3, 4, 5]), "s_1": packets([3], cpu=1)})
+    if is_linked:
+        (tmp_path / "link").symlink_to(place)
+        place = tmp_path / "link"
+    assert edges(place) == {"s_0": (300, 3, None), "s_1": (301, 3, end_ns)}
+
+
+def test_cut_stream_of_a_finished_part_lacks_its_end(tmp_path):
+    place = tmp_path / "20260301T091500+0000-20260301T091505+0000-7"
+    file = builder().write(place, {"s_0": packets([0, 1])}) / "s_0"
+    os.truncate(file, file.stat().st_size - 2)
+    assert edges(place) == {"s_0": (None, 0, 100)}
+
+
 def test_streams_stopped_one_by_one_are_complete(tmp_path):
     """Each is flushed a little later than the previous one, after the last event of all."""
     streams = {f"s_{cpu}": packets([0, 1], cpu=cpu) for cpu in range(3)}
