@@ -159,8 +159,7 @@ def compose_page(analysis: Analysis, *, most: int | None) -> page.Page:
     )
 
 
-_Titled = tuple[str, pl.DataFrame, Sequence[_Column], bool]
-"""A table with its title and columns, and True if a terminal shows only a part of it."""
+_Titled = tuple[str, pl.DataFrame, Sequence[_Column], bool]  # with columns, and True if a terminal shows only a part
 
 
 def _tables(analysis: Analysis) -> Iterator[_Titled]:

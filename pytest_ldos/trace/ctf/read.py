@@ -405,17 +405,12 @@ def _counted_table(name: str, by: Sequence[str], fields: Sequence[str], rows: Se
     return EventTable(name, zeros, zeros.astype(np.int32), trace, columns)
 
 
-def _counted_column(name: str, values: Sequence[int | str | None]) -> Column:
-    valid = np.array([value is not None for value in values])
-    words = tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
+def _counted_column(name: str, found: Sequence[int | str | None]) -> Column:
+    valid = np.array([value is not None for value in found])
+    words = tuple(dict.fromkeys(value for value in found if isinstance(value, str)))
     code = {word: number for number, word in enumerate(words)}
-    numbers = [code[value] if isinstance(value, str) else value or 0 for value in values]
-    return Column(
-        name=name,
-        values=np.array(numbers, dtype=np.int64),
-        dictionary=words or None,
-        valid=None if valid.all() else valid,
-    )
+    values = np.array([code[each] if isinstance(each, str) else each or 0 for each in found], dtype=np.int64)
+    return Column(name=name, values=values, dictionary=words or None, valid=None if valid.all() else valid)
 
 
 def content_bytes(directory: str | os.PathLike[str]) -> int:

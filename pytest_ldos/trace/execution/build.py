@@ -43,7 +43,6 @@ from pytest_ldos.trace.execution.window_rows import (
     Carried,
     WholeTrace,
     WindowReader,
-    WindowRows,
     build_frequent,
     observed_tables,
     read_frequent,
@@ -255,7 +254,8 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
     parts: dict[str, _Parts] = {}
     unpaired: Counter[str] = Counter()
     ends = 0
-    for window, some in zip(trace.windows, _read(trace, whole), strict=True):
+    for window, reader in zip(trace.windows, _ahead(_follow(trace, whole), trace.threads), strict=True):
+        some = reader.rows()
         unpaired.update(some.counts)
         ends += some.ends
         numbers = {kind.table: kind.registry.adopt(some.discovered[kind.table]) for kind in kinds}
@@ -282,10 +282,6 @@ def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace
     count_threads(census, under_usual_names(counted), READ_EVENTS, pids)
     whole = WholeTrace(once, census, pids)
     return replace(whole, once=replace(once, events=observed_tables(once, whole)))
-
-
-def _read(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowRows]:
-    return (reader.rows() for reader in _ahead(_follow(trace, whole), trace.threads))
 
 
 def _follow(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowReader]:

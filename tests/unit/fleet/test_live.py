@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -179,8 +180,9 @@ def test_no_part_is_deleted_unasked(watched, tmp_path):
     assert all(each.is_dir() for each in reader.parts)
 
 
-@pytest.mark.parametrize("shift_s", [-3600, 3600])
-def test_clock_that_jumps_is_noted_and_begins_a_new_window(watched, tmp_path, shift_s):
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_clock_that_jumps_is_noted_and_begins_a_new_window(watched, tmp_path, sign):
+    shift_s = sign * min(3600, int(time.monotonic()) // 2)  # the clock begins when the machine does
     plugin = tmp_path / "clock.so"
     if shutil.which("gcc") is None:
         pytest.skip("needs gcc")
@@ -197,7 +199,7 @@ def test_clock_that_jumps_is_noted_and_begins_a_new_window(watched, tmp_path, sh
     after.do("repeat,8,1")
     jumped = reader.read()
     (note,) = jumped.notes
-    assert note.startswith(f"the clock of the recording jumped by {'60 min' if shift_s > 0 else '-3'}")
+    assert re.match(rf"the clock of the recording jumped by {'-' * (sign < 0)}\d", note)
     assert not jumped.alarms
     after.do("repeat,3,1")
     following = reader.read()
