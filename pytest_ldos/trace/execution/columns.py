@@ -21,6 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.base.files import writing
+from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution.model import Schema
 
 Array = npt.NDArray[Any]
@@ -328,9 +329,8 @@ def distinct_rows(*columns: Any) -> Array:
     """Distinct combinations of integers, in order; shape ``(n, columns)``."""
     found = np.empty((0, len(columns)), dtype=np.int64)
     for part in chunks(len(columns[0])):
-        new = np.stack([np.asarray(column[part]).astype(np.int64) for column in columns], axis=1)
-        ordered = new[np.lexsort(new.T[::-1])]  # sorting one number per row removes most repeated rows
-        changes = (ordered[1:] != ordered[:-1]).any(axis=1)
-        kept = ordered[np.concatenate(([True], changes))]
-        found = np.unique(np.concatenate((found, kept)), axis=0)
+        values = [np.asarray(column[part]) for column in columns]
+        first, _ = _states.distinct(values)
+        new = np.stack([each[first].astype(np.int64) for each in values], axis=1)
+        found = np.unique(np.concatenate((found, new)), axis=0)
     return found
