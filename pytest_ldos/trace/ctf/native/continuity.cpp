@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <tuple>
 
 #include "bits.hpp"
@@ -47,7 +48,10 @@ StreamKey key_of(const Stream& file, const Packet& packet, FilesAre files_are) {
 
 // True in a folder that `lttng rotate` named by times of begin and end: "20260301T091500+0000-20260301T091505+0000-7".
 bool is_of_finished_chunk(const Stream& file) {
-  for (const std::filesystem::path& folder : std::filesystem::weakly_canonical(file.trace().metadata_path)) {
+  std::error_code unknown;
+  std::filesystem::path place = std::filesystem::weakly_canonical(file.trace().metadata_path, unknown);
+  if (unknown) place = file.trace().metadata_path;
+  for (const std::filesystem::path& folder : place) {
     std::string name = folder;
     std::replace_if(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
     std::replace(name.begin(), name.end(), '+', '-');

@@ -481,8 +481,17 @@ def test_ccache_works_across_checkouts(project, tmp_path, monkeypatch):
     assert len(project.prefixes()) == 2
 
 
-def test_missing_colcon(project, monkeypatch):
-    monkeypatch.setenv("PATH", os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if each != COLCON))
+def test_missing_colcon(project, monkeypatch, tmp_path):
+    """Wherever else on the path it is installed, too."""
+    folders = []
+    for number, folder in enumerate(map(Path, os.environ["PATH"].split(os.pathsep))):
+        folders.append(folder)
+        if (folder / "colcon").exists():
+            folders[-1] = tmp_path / f"programs-{number}"
+            folders[-1].mkdir()
+            for program in {*folder.iterdir()} - {folder / "colcon"}:
+                (folders[-1] / program.name).symlink_to(program)
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
     project.commit()
     assert "colcon is not installed" in refused(project, "HEAD")
 
