@@ -236,7 +236,7 @@ def build(project, environment, workspace, *arguments):
     shutil.rmtree(project / "ros_ws/src", ignore_errors=True)
     for name, parts in workspace.items():
         add_package(project / "ros_ws", name, **parts)
-    path = f"{COLCON}:{os.environ['PATH']}"
+    path = f"{os.environ['PATH']}:{COLCON}"
     return setup(project, BOOKWORM, "v", *arguments, dry_run=False, **environment, PATH=path)
 
 
