@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <system_error>
 #include <tuple>
 
 #include "bits.hpp"
@@ -44,20 +43,6 @@ StreamKey key_of(const Stream& file, const Packet& packet, FilesAre files_are) {
   key.instance = packet.instance;
   if (!key.instance && files_are == FilesAre::streams) key.file = std::filesystem::path(file.path()).filename();
   return key;
-}
-
-// True in a folder that `lttng rotate` named by times of begin and end: "20260301T091500+0000-20260301T091505+0000-7".
-bool is_of_finished_chunk(const Stream& file) {
-  std::error_code unknown;
-  std::filesystem::path place = std::filesystem::weakly_canonical(file.trace().metadata_path, unknown);
-  if (unknown) place = file.trace().metadata_path;
-  for (const std::filesystem::path& folder : place) {
-    std::string name = folder;
-    std::replace_if(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
-    std::replace(name.begin(), name.end(), '+', '-');
-    if (name.starts_with("00000000T000000-0000-00000000T000000-0000-0")) return true;
-  }
-  return false;
 }
 
 // Follows a counter of lost events. It may wrap, and LTTng's sometimes steps back and returns:
@@ -224,7 +209,7 @@ class Follower {
     begin.begin_ns = first.packet->begin_ns;
     begin.earlier_packets += number;
     begin.is_numbered = number != 0 || (first.packet->sequence && (members.size() == 1 || last.packet->sequence != 0U));
-    result_[last.file].has_last = last.packet->truncated || !is_of_finished_chunk(*files_[last.file]);
+    result_[last.file].has_last = true;
     result_[last.file].end_ns = last.packet->truncated ? last.packet->begin_ns : last.packet->end_ns;
   }
 

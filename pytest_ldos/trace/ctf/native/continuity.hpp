@@ -32,9 +32,7 @@ struct Continuity {
   std::uint64_t repeated_packets = 0;  // duplicates that were removed here
   std::uint64_t backward_steps = 0;    // of time, from a packet to the next one
   bool is_numbered = false;            // its packets have increasing numbers
-  // It has the last packet of its stream, or is cut. A part of a session that a rotation ended does not have it:
-  // the stream goes on in the next part, and LTTng ends idle streams without a packet.
-  bool has_last = false;
+  bool has_last = false;               // of the packets of its stream
   std::optional<std::int64_t> begin_ns;  // of the stream's first packet, in the file that has it
   std::optional<std::int64_t> end_ns;    // of the stream's last packet, in the file that has it
 };

@@ -1,8 +1,10 @@
 #include "session.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "chunk.hpp"
@@ -39,6 +41,29 @@ void drop_unused_clocks(Opened& session) {
     session.traces[i]->clock_name.clear();
     session.traces[i]->clock_offset_ns = 0;
   }
+}
+
+// True in a folder that `lttng rotate` named by times of begin and end: "20260301T091500+0000-20260301T091505+0000-7".
+bool is_of_finished_chunk(const Trace& trace) {
+  std::error_code unknown;
+  std::filesystem::path place = std::filesystem::weakly_canonical(trace.metadata_path, unknown);
+  if (unknown) place = trace.metadata_path;
+  for (const std::filesystem::path& folder : place) {
+    std::string name = folder;
+    std::replace_if(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
+    std::replace(name.begin(), name.end(), '+', '-');
+    if (name.starts_with("00000000T000000-0000-00000000T000000-0000-0")) return true;
+  }
+  return false;
+}
+
+// True if the trace is a part of a rotated session: without packets in a later part, or at the end of this one, a stream
+// may have been idle.
+bool is_rotated(const Trace& trace, const Opened& opened) {
+  const auto is_other = [&](const auto& other) {
+    return other.get() != &trace && trace.declared.uuid && other->declared.uuid == trace.declared.uuid;
+  };
+  return std::any_of(opened.traces.begin(), opened.traces.end(), is_other) || is_of_finished_chunk(trace);
 }
 
 // Differences of times must be times.
@@ -87,7 +112,8 @@ class Edges {
     if (!continuity.has_last || !end_ns) return std::nullopt;
     if (opened_.streams[stream]->packets().back().truncated) return end_ns;
     const auto is_later = [&](const StreamCensus& other) { return other.last_ns && *other.last_ns > *end_ns; };
-    return is_of_lttng(stream) && !is_in_chunks(stream) && any_sibling(stream, is_later) ? end_ns : std::nullopt;
+    const bool is_rotated = opened_.is_rotated[opened_.streams[stream]->trace_number()];
+    return is_of_lttng(stream) && !is_rotated && any_sibling(stream, is_later) ? end_ns : std::nullopt;
   }
 
  private:
@@ -109,15 +135,6 @@ class Edges {
       return entry.first == "tracer_name" && name != nullptr && name->starts_with("lttng-");
     };
     return std::any_of(environment.begin(), environment.end(), is_tracer);
-  }
-
-  // True if the stream's trace was rotated: without packets in a later chunk, the stream may have been idle.
-  [[nodiscard]] bool is_in_chunks(std::size_t stream) const {
-    const Trace& own = opened_.streams[stream]->trace();
-    const auto is_other = [&](const auto& trace) {
-      return trace.get() != &own && own.declared.uuid && trace->declared.uuid == own.declared.uuid;
-    };
-    return std::any_of(opened_.traces.begin(), opened_.traces.end(), is_other);
   }
 
   const Opened& opened_;
@@ -251,6 +268,7 @@ Opened open_session(const std::vector<TraceFiles>& files, OnCorrupt on_corrupt, 
   });
   check_clocks(opened);
   drop_unused_clocks(opened);
+  for (const auto& trace : opened.traces) opened.is_rotated.push_back(is_rotated(*trace, opened));
   opened.continuity = follow_streams(opened.streams, on_corrupt);
   return opened;
 }

@@ -57,6 +57,7 @@ struct StreamSummary {
 struct Opened {
   std::vector<std::unique_ptr<Trace>> traces;
   std::vector<std::unique_ptr<Parts>> no_parts;  // of each trace
+  std::vector<bool> is_rotated;                  // of each trace
   Streams streams;
   std::vector<Continuity> continuity;  // of each stream
 
