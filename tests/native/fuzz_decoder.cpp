@@ -116,7 +116,7 @@ void check_tally(const Read& read) {
   const auto counted = ldos::ctf::tally_events(read.opened, events, {fields.begin(), fields.end()}, 2);
   for (const auto& table : read.session.tables) {
     std::uint64_t rows = 0;
-    for (const auto& row : counted.at(table.name).rows) rows += row.events;
+    for (const auto& [key, events_of_key] : counted.at(table.name).counts) rows += events_of_key;
     require(rows == table.rows);
   }
 }

@@ -256,10 +256,10 @@ nb::dict tally(const Opened& opened, const std::set<std::string>& events, const 
     nb::list fields;
     for (const std::string& field : found.fields) fields.append(to_text(field));
     nb::list rows;
-    for (const TallyRow& row : found.rows) {
+    for (const auto& [key, number] : found.counts) {
       nb::list values;
-      for (const FieldValue& value : row.values) values.append(to_object(value));
-      rows.append(nb::make_tuple(row.trace, row.events, values));
+      for (const FieldValue& value : key.second) values.append(to_object(value));
+      rows.append(nb::make_tuple(key.first, number, values));
     }
     result[to_text(name)] = nb::make_tuple(fields, rows);
   }

@@ -160,7 +160,6 @@ std::map<std::string, EventTally> tally_events(const Opened& opened, const std::
     const Stream& stream = *opened.streams[runs[i].stream];
     counted[i] = tally_run(Stream(stream, *parts[stream.trace_number()]), runs[i], by);
   });
-  std::map<std::string, std::map<std::size_t, Counts>> joined;  // by name and trace
   std::map<std::string, EventTally> result;
   for (const auto& stream : opened.streams) {
     for (const Part& part : parts[stream->trace_number()]->all) {
@@ -171,13 +170,8 @@ std::map<std::string, EventTally> tally_events(const Opened& opened, const std::
   for (std::size_t i = 0; i < counted.size(); ++i) {
     const std::size_t trace = opened.streams[runs[i].stream]->trace_number();
     for (std::size_t part = 0; part < counted[i].size(); ++part) {
-      Counts& counts = joined[parts[trace]->all[part].type->name][trace];
-      for (const auto& [values, events] : counted[i][part].counts()) counts[values] += events;
-    }
-  }
-  for (const auto& [name, of_trace] : joined) {
-    for (const auto& [trace, counts] : of_trace) {
-      for (const auto& [values, events] : counts) result[name].rows.push_back({trace, values, events});
+      auto& counts = result[parts[trace]->all[part].type->name].counts;
+      for (const auto& [values, events] : counted[i][part].counts()) counts[{trace, values}] += events;
     }
   }
   return result;

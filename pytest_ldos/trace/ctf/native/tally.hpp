@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,16 +16,11 @@ namespace ldos::ctf {
 // Nothing if the event has no such field, or one that is neither an integer nor text.
 using FieldValue = std::variant<std::monostate, std::int64_t, std::string>;
 
-struct TallyRow {
-  std::size_t trace = 0;
-  std::vector<FieldValue> values;  // of the fields that events are counted by
-  std::uint64_t events = 0;
-};
-
 // The events of one name.
 struct EventTally {
   std::set<std::string> fields;  // that any event declares
-  std::vector<TallyRow> rows;    // ordered by trace and values
+  // Number of events by trace and by the values of the fields that they are counted by.
+  std::map<std::pair<std::size_t, std::vector<FieldValue>>, std::uint64_t> counts;
 };
 
 // By name of the wanted events. Throws Unreadable.
