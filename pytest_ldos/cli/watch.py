@@ -75,7 +75,7 @@ def watch(
                 title = f"{now:%H:%M:%S}  {_describe(counts)}"
                 drawn = redraw(partial(render_live, title, reading.flow, paths), drawn, lines)
                 if reading.alarms and keep is not None and saved < _MOST_SAVED:
-                    target, saved, drawn = output / f"{watched.name}-{now:%Y%m%dT%H%M%S}", saved + 1, 0
+                    target, saved, drawn = output / f"{watched.name}-{now:%Y%m%dT%H%M%S.%f}", saved + 1, 0
                     try:
                         model.save(target)
                         say(f"saved what led to it: ldos analyze {target}")

@@ -245,8 +245,10 @@ class LiveModel:
                 yield f"silent topic: {name}: no message for {format_duration(since_ns)}, before {before}"
 
     def save(self, target: Path) -> None:
-        """Writes the kept parts, and the names from before them, as one trace; raises as `writing` does."""
+        """Writes the kept parts, and names from before them, as one trace in a new folder; raises as `writing` does."""
         place, first_ns = target / "archives", min(each.first_ns for each in self._kept)
+        with writing(target):
+            target.mkdir(parents=True)
         try:
             if known := self._read([self.folder / "names"], _NAMING):
                 earlier = {name: select_rows(each, each.timestamp_ns < first_ns) for name, each in known.events.items()}

@@ -130,8 +130,8 @@ class RunningSession:
             done = ET.fromstring(run_lttng("--mi", "xml", "rotate", self.name))  # noqa: S314 - written by LTTng
         except RecordingFailed as error:
             with suppress(Unavailable):
-                if self.name not in list_sessions():
-                    raise RecordingFailed(f"session {self.name} was destroyed while it was watched") from None
+                if list_sessions().get(self.name, {}).get("enabled") != "true":  # destroyed ones are stopped first
+                    raise RecordingFailed(f"session {self.name} was stopped or destroyed while watched") from None
             raise RecordingFailed(f"session {self.name} cannot be read any more: {error.message}") from None
         place = done.findtext(".//mi:absolute_path", "", MI_NAMESPACE)
         if not place:

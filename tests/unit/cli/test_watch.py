@@ -73,8 +73,11 @@ def test_missed_deadline_is_a_line_a_trace_and_an_exit_code(watched, tmp_path):
     assert last.startswith("watched ")
     assert last.endswith((" alarms", " 1 alarm"))
     assert "\x1b" not in done.stdout
-    (place, *_) = (line.rpartition(" ")[2] for line in lines if line.startswith("saved what led to it: "))
-    shown = run_ldos("analyze", place)
+    assert done.stderr == "", "alarms of one second are saved in different places"
+    places = [line.rpartition(" ")[2] for line in lines if line.startswith("saved what led to it: ")]
+    assert len(places) == sum("  missed deadline: " in line for line in lines)
+    assert all((tmp_path / each).is_dir() for each in places)
+    shown = run_ldos("analyze", places[0])
     assert "/talker" in shown.stdout
     assert "/beat" in shown.stdout
 
@@ -93,20 +96,21 @@ def test_without_an_alarm_each_interval_is_a_line(watched):
 
 
 @needs_lttng
-def test_session_that_is_destroyed_ends_the_watch(watched, tmp_path):
+@pytest.mark.parametrize("ending", ["stop", "destroy"])
+def test_session_that_ends_is_named(watched, tmp_path, ending):
     talker = watched.talker()
     talker.do("begin")
 
-    def destroy() -> None:
+    def end() -> None:
         wait_until(lambda: len(list(tmp_path.glob("recorded/archives/*"))) > 1)
-        watched.session.lttng("destroy", "wanted")
+        watched.session.lttng(ending, "wanted")
 
-    destroying = threading.Thread(target=destroy)
-    destroying.start()
+    thread = threading.Thread(target=end)
+    thread.start()
     done = run_ldos("watch", "--interval=0.1s")
-    destroying.join(60)
+    thread.join(60)
     assert done.returncode == exit_codes.INVALID
-    assert "session wanted was destroyed while it was watched" in done.stderr
+    assert "session wanted was stopped or destroyed while watched" in done.stderr
     assert done.stdout.splitlines()[-1].startswith("watched ")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import NS_PER_MS, NS_PER_S
 from pytest_ldos.fleet.live import LiveModel, Reading
 from pytest_ldos.fleet.traces import find_traces
@@ -140,7 +141,9 @@ def test_what_led_to_an_alarm_is_one_trace_with_names(watched, tmp_path):
         assert reader.read().alarms
     target = tmp_path / "saved" / "one"
     reader.model.save(target)
-    assert [each.path for each in find_traces([target])] == [target]
+    with pytest.raises(LdosError, match="File exists"):
+        reader.model.save(target)
+    assert [each.path for each in find_traces([target])] == [target], "a second one does not remove the first"
     model = build_execution(read_trace(target, events=NEEDED_EVENTS))
     assert model.nodes["name"].to_list() == ["/talker"]
     (row,) = summarize_topics(build_flow(model)).filter(pl.col("topic") == "/beat").to_dicts()
