@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
+from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, require
 from pytest_ldos.trace.ctf import _decoder
 from pytest_ldos.trace.ctf.files import METADATA, OpenedTrace, SessionFiles, find_files, opened
 from pytest_ldos.trace.ctf.stats import Corruption, Gap, LinkedFile, ReadStats, StreamStats, TraceInfo
@@ -176,14 +176,17 @@ def read_trace(
             read up to its last whole event, and counted in `DecodedTrace.stats`.
         ConfigurationError: an argument that makes no sense.
     """
-    if on_corrupt not in get_args(OnCorrupt):
-        raise ConfigurationError(f"on_corrupt={on_corrupt!r} is none of {', '.join(get_args(OnCorrupt))}")
-    count = _thread_count(threads)
+    count, skips = _thread_count(threads), _skips_corrupt(on_corrupt)
     with opened(Path(directory)) as trace:
         files = find_files(trace.folder)
         with _named_errors():
-            streams = _decoder.open_streams(names_of(files), threads=count, skip_corrupt=on_corrupt == "skip")
+            streams = _decoder.open_streams(names_of(files), threads=count, skip_corrupt=skips)
         return _decode(trace, files, streams, events, fields, window, threads=count)
+
+
+def _skips_corrupt(on_corrupt: OnCorrupt) -> bool:
+    require(on_corrupt in get_args(OnCorrupt), f"on_corrupt={on_corrupt!r} is none of {', '.join(get_args(OnCorrupt))}")
+    return on_corrupt == "skip"
 
 
 def _decode(
@@ -307,7 +310,7 @@ def _to_column(found: Mapping[str, Any]) -> Column:
     )
 
 
-WINDOW_BYTES: Final = 40 << 20  # default size of a window's packets in bytes: about a million events
+WINDOW_BYTES: Final = 48 << 20  # default size of a window's packets in bytes: about 1.2 million events
 _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _MOST_WINDOWS: Final = 1_000_000
 
@@ -346,12 +349,9 @@ class WindowedTrace:
     def _check_sizes(self) -> None:
         changed = next((path for path, size in self._sizes.items() if _size(path) != size), None)
         if changed is not None:
-            raise TraceUnreadable(
-                self._opened.name_of(changed),
-                None,
-                "was written to while the trace was read in windows",
-                remedy="stop the recording session (`lttng stop`), then read or copy the trace",
-            )
+            reason = "was written to while the trace was read in windows"
+            remedy = "stop the recording session (`lttng stop`), then read or copy the trace"
+            raise TraceUnreadable(self._opened.name_of(changed), None, reason, remedy=remedy)
 
     @property
     def folder(self) -> Path:
@@ -378,12 +378,12 @@ def open_in_windows(
     Raises:
         ConfigurationError: a window has no length, or there are too many.
     """
-    count = _thread_count(threads)
+    count, skips = _thread_count(threads), _skips_corrupt(on_corrupt)
     with opened(Path(directory)) as trace:
         files = find_files(trace.folder)
         sizes = {path: _size(path) for each in files.traces for path in each.streams}
         with _named_errors():
-            streams = _decoder.open_streams(names_of(files), threads=count, skip_corrupt=on_corrupt == "skip")
+            streams = _decoder.open_streams(names_of(files), threads=count, skip_corrupt=skips)
         spans = streams.packet_spans()
         if borders_ns is None:
             borders_ns = _borders(spans, window_bytes) if window_ns is None else _regular(spans, window_ns)

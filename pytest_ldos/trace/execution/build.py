@@ -1,8 +1,7 @@
 """Builds the execution model of a decoded trace, read at once or in windows.
 
 The few events that name entities (init events) and trials are read first, and all threads are counted. Then the rows
-of each window are built (`execution.window_rows`). Long numeric columns are in
-memory-mapped files, text columns in memory.
+of each window are built (`execution.window_rows`). Long columns of numbers are in memory-mapped files, text in memory.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ import polars as pl
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.ros2 import CARETS_OWN, Caret, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, WindowedTrace
+from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution.callbacks import (
     build_callback_runs,
     build_callbacks,
@@ -30,13 +30,13 @@ from pytest_ldos.trace.execution.callbacks import (
     build_waits,
     count_unpaired,
 )
-from pytest_ldos.trace.execution.columns import Growing, IdArray, TimesNs, chunks, frame_of, ids_of, room_for, times_of
+from pytest_ldos.trace.execution.columns import NEVER, Columns, Growing, IdArray, TimesNs, chunks, frame_of, pick
 from pytest_ldos.trace.execution.coverage import build_missing_spans, find_missing_events
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_actions, build_link_annotations, build_transitions, build_trials
 from pytest_ldos.trace.execution.model import INSTANCES, ExecutionModel, Frames
 from pytest_ldos.trace.execution.observed import Observed, count_threads
-from pytest_ldos.trace.execution.threads import ThreadCensus
+from pytest_ldos.trace.execution.threads import ThreadCensus, ThreadIndex
 from pytest_ldos.trace.execution.window_rows import (
     CONTEXTS,
     WINDOWED_EVENTS,
@@ -72,14 +72,12 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     observed = Observed(trace, census, pids)
     endpoints = build_endpoints(observed)
     callbacks = build_callbacks(observed, endpoints)
-    frames, unpaired = build_frequent(observed, endpoints, callbacks)
-    rare, strange = _rare(observed, endpoints)
-    runs, _ = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.losses))
-    frames |= rare | {
-        "callback_runs": runs,
-        "waits": build_waits(observed),
-        "executions": build_executions(observed, endpoints)[0],
-    }
+    tables, unpaired = build_frequent(observed, endpoints, callbacks)
+    frames, strange = _rare(observed, endpoints)
+    tables["callback_runs"], _ = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.losses))
+    tables["waits"] = build_waits(observed)
+    tables["executions"] = build_executions(observed, endpoints)[0]
+    frames |= {name: frame_of(INSTANCES[name], columns) for name, columns in tables.items()}
     kinds = (*endpoints.kinds(), callbacks)
     ends = len(observed.events(Ros2.CALLBACK_END))
     return _model(observed, kinds, frames, unpaired, ends=ends, strange=strange)
@@ -130,12 +128,8 @@ def require_events(model: ExecutionModel, trace: Path) -> None:
     if not events:
         has = "its streams hold no event" if model.stats.streams else "it has no stream of events"
         reason = f"{has}: nothing that could be traced ran while it was recorded"
-    raise TraceUnreadable(
-        trace,
-        None,
-        reason,
-        remedy="record ros2:* before the nodes start, with a ROS 2 that can be traced (ros2 run tracetools status)",
-    )
+    remedy = "record ros2:* before the nodes start, with a ROS 2 that can be traced (ros2 run tracetools status)"
+    raise TraceUnreadable(trace, None, reason, remedy=remedy)
 
 
 _OWNERS: Final = {
@@ -146,95 +140,56 @@ _OWNERS: Final = {
 }
 """Columns that may name an entity that no init event names."""
 
-Numbers = npt.NDArray[Any]
-
 
 class _Parts:
     """Parts of one table, and late updates of their rows."""
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._schema = {name: kind for name, kind in INSTANCES[table].items() if name != "id"}
-        self._columns: dict[str, Growing] = {}
-        self._texts: dict[str, list[pl.Series]] = {name: [] for name, kind in self._schema.items() if kind is pl.String}
-        self._late: list[pl.DataFrame] = []
+        kinds = {name: pl.Series(dtype=kind).to_numpy().dtype for name, kind in INSTANCES[table].items()}
+        self._columns = {name: Growing(kind) for name, kind in kinds.items() if name != "id"}
         self._open: IdArray = np.empty(0, dtype=np.int32)
         self._ends: list[tuple[IdArray, TimesNs]] = []
-        self._rows = 0
 
-    def add(self, frame: pl.DataFrame, *, since_ns: int, is_open: npt.NDArray[np.bool_] | None) -> None:
+    def add(self, columns: Columns, *, since_ns: int, is_open: npt.NDArray[np.bool_] | None) -> None:
         """Adds the next part.
 
         Rows of tables with a `time_ns` before `since_ns`, the start of its window, are inserted in time order.
         `is_open`, of tables with ends, is true for rows that the next part repeats first, with their ends if known.
         """
         if is_open is not None:
-            frame = self._new_rows(frame, is_open)
-        if "time_ns" in self._schema:
-            is_late = frame["time_ns"] < since_ns
-            if is_late.any():  # copied: a slice of contiguous rows would keep the whole table alive in Polars
-                self._late.append(pl.DataFrame(frame.filter(is_late).rows(), schema=frame.schema, orient="row"))
-                frame = frame.filter(~is_late)
-        for name in self._schema:
-            if name in self._texts:
-                self._texts[name].append(frame[name])
-                continue
-            values = _numbers(frame, name)
-            self._columns.setdefault(name, Growing(values.dtype)).add(values)
-        self._rows += len(frame)
+            columns = self._new_rows(columns, is_open)
+        elif late := int(np.searchsorted(columns["time_ns"], since_ns)):
+            place = self._columns["time_ns"].so_far().searchsorted(columns["time_ns"][:late], side="right")
+            for name, growing in self._columns.items():
+                growing.insert(place, columns[name][:late])
+            columns = {name: values[late:] for name, values in columns.items()}
+        for name, growing in self._columns.items():
+            growing.add(columns[name])
 
-    def _new_rows(self, frame: pl.DataFrame, is_open: npt.NDArray[np.bool_]) -> pl.DataFrame:
+    def _new_rows(self, columns: Columns, is_open: npt.NDArray[np.bool_]) -> Columns:
         """Rows that begin in a part, with ids of the whole table; records the ends of earlier rows."""
-        before = self._open
-        ids = np.concatenate((before, np.arange(self._rows, self._rows + len(frame) - len(before), dtype=np.int32)))
+        before, count, rows = self._open, len(self._open), self._columns["thread"].rows
+        ids = np.concatenate((before, np.arange(rows, rows + len(is_open) - count, dtype=np.int32)))
         self._open = ids[is_open]
-        if "parent" in frame.columns:
-            frame = frame.with_columns(parent=pl.Series(ids, dtype=pl.Int32).gather(frame["parent"]))
-        earlier = frame.head(len(before))
-        has_end = earlier["end_ns"].is_not_null()
+        if "parent" in columns:
+            columns["parent"] = pick(ids, columns["parent"], -1)
+        has_end = columns["end_ns"][:count] != NEVER
         if has_end.any():
-            self._ends.append((before[has_end.to_numpy()], earlier.filter(has_end)["end_ns"].to_numpy().copy()))
-        return frame.slice(len(before))
+            self._ends.append((before[has_end], columns["end_ns"][:count][has_end]))
+        return {name: values[count:] for name, values in columns.items()}
 
     def finish(self, renumbered: Mapping[str, IdArray | None]) -> pl.DataFrame:
         """The whole table; `renumbered` are new numbers of entities by table, ``None`` if unchanged."""
-        columns: dict[str, Any] = {name: growing.finish() for name, growing in self._columns.items()}
-        columns |= {name: pl.concat(parts) for name, parts in self._texts.items()}
+        columns = {name: growing.finish() for name, growing in self._columns.items()}
         for rows, end_ns in self._ends:
             columns["end_ns"][rows] = end_ns
-        if self._late:
-            late = pl.concat(self._late).sort("time_ns", maintain_order=True)
-            place = np.searchsorted(columns["time_ns"], late["time_ns"].to_numpy(), side="right")
-            for name, values in columns.items():
-                if name in self._texts:
-                    both = np.insert(values.to_numpy(), place, late[name].to_numpy())
-                    columns[name] = pl.Series(name, both, dtype=pl.String)
-                else:
-                    columns[name] = _inserted(values, _numbers(late, name), place)
         column, owner = _OWNERS.get(self._table, ("", ""))
         numbers = renumbered.get(owner)
         if numbers is not None:
             for part in chunks(len(columns[column])):
                 columns[column][part] = numbers[columns[column][part]]
         return frame_of(INSTANCES[self._table], columns)
-
-
-def _inserted(values: Numbers, late: Numbers, place: IdArray) -> Numbers:
-    """Like `numpy.insert`, for an array of any length."""
-    both = room_for(len(values) + len(late), values.dtype)
-    both[place + np.arange(len(late))] = late
-    for part in chunks(len(values)):
-        shift = np.searchsorted(place, np.arange(part.start, part.stop), side="right")
-        both[np.arange(part.start, part.stop) + shift] = values[part]
-    return both
-
-
-def _numbers(frame: pl.DataFrame, name: str) -> Numbers:
-    """Column with -1 for no id and `NEVER` for no time."""
-    kind = frame.schema[name]
-    if kind == pl.Int32:
-        return ids_of(frame, name)
-    return times_of(frame, name) if kind == pl.Int64 else frame[name].to_numpy()
 
 
 def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | None = None) -> ExecutionModel:
@@ -259,13 +214,13 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
         unpaired.update(some.counts)
         ends += some.ends
         numbers = {kind.table: kind.registry.adopt(some.discovered[kind.table]) for kind in kinds}
-        for name, frame in some.frames.items():
+        for name, columns in some.tables.items():
             column, owner = _OWNERS.get(name, ("", ""))
             number = numbers.get(owner)  # of the window's entities in the whole model
             if number is not None:
-                whole_ids = pl.Series(number, dtype=pl.Int32).gather(frame[column]).alias(column)
-                frame = frame.with_columns(whole_ids)  # noqa: PLW2901
-            parts.setdefault(name, _Parts(name)).add(frame, since_ns=window[0], is_open=some.is_open.get(name))
+                columns[column] = pick(number, columns[column], -1)
+            parts.setdefault(name, _Parts(name)).add(columns, since_ns=window[0], is_open=some.is_open.get(name))
+    _states.trim()
     frames, strange = _rare(named, endpoints)
     renumbered = {kind.table: kind.registry.renumber() for kind in kinds}
     with ThreadPoolExecutor(trace.threads) as threads:
@@ -275,11 +230,13 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
 
 
 def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace:
-    once = under_usual_names(trace.read(events=READ_EVENTS - WINDOWED_EVENTS))
+    with ThreadPoolExecutor(trace.threads) as threads:
+        read = threads.submit(trace.read, events=READ_EVENTS - WINDOWED_EVENTS)
+        counts = threads.submit(trace.count, events=READ_EVENTS, by=(*CONTEXTS, "procname"))
+        once = under_usual_names(read.result())
     _check_time(once)
     census = ThreadCensus(once.traces)
-    counted = replace(once, events=trace.count(events=READ_EVENTS, by=(*CONTEXTS, "procname")))
-    count_threads(census, under_usual_names(counted), READ_EVENTS, pids)
+    count_threads(census, under_usual_names(replace(once, events=counts.result())), READ_EVENTS, pids)
     whole = WholeTrace(once, census, pids)
     return replace(whole, once=replace(once, events=observed_tables(once, whole)))
 
@@ -287,9 +244,10 @@ def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace
 def _follow(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowReader]:
     """A reader for each window, after it has followed it; it is free again at the next but one."""
     readers, carried = cycle(WindowReader(whole) for _ in range(2)), Carried()
-    decoded = (read_frequent(trace, window) for window in trace.windows)
-    for number, (some, reader) in enumerate(zip(_ahead(decoded, trace.threads), readers, strict=False), 1):
-        carried = reader.follow(some, carried, is_last=number == len(trace.windows))
+    threads = ThreadIndex(whole.census)
+    decoded = (read_frequent(trace, window, whole, threads) for window in trace.windows)
+    for number, (tables, reader) in enumerate(zip(_ahead(decoded, trace.threads), readers, strict=False), 1):
+        carried = reader.follow(tables, carried, is_last=number == len(trace.windows))
         yield reader
 
 

@@ -19,9 +19,9 @@ from pytest_ldos.base.ros2 import Ros2
 from pytest_ldos.trace.ctf.stats import Gap
 from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, ids_of, pick, times_of
+from pytest_ldos.trace.execution.columns import NEVER, Columns, IdArray, TimesNs, frame_of, ids_of, pick, times_of
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, Registry, registry_of
-from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, Frames
+from pytest_ldos.trace.execution.model import ENTITIES, Frames
 from pytest_ldos.trace.execution.observed import Events, Observed
 
 _MANGLED: Final = "_Z"
@@ -83,7 +83,7 @@ def _owners(registers: Events, added: Events, owner: IdArray) -> IdArray:
     return pick(owner, announced.find_nearest(registers.process, registers.handles("callback"), registers.times_ns), -1)
 
 
-def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> tuple[pl.DataFrame, IdArray]:
+def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> tuple[Columns, IdArray]:
     """Builds the table; returns it with the rows whose end may still follow.
 
     Runs on one thread may nest (a callback that spins). Where events were lost, a callback
@@ -100,7 +100,7 @@ def build_callback_runs(observed: Observed, callbacks: Kind, *, lossy: bool) -> 
         "intra": starts["is_intra_process"] != 0,
         "parent": parent,
     }
-    return frame_of(INSTANCES["callback_runs"], columns), running
+    return columns, running
 
 
 def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[str, int]:
@@ -120,7 +120,7 @@ def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[s
     }
 
 
-def build_waits(observed: Observed) -> pl.DataFrame:
+def build_waits(observed: Observed) -> Columns:
     """Table of waits; a wait ends when its thread next looks for ready entities."""
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
@@ -128,18 +128,17 @@ def build_waits(observed: Observed) -> pl.DataFrame:
     end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next_for(timeline)
     again = timeline.next_for(timeline, after=True)
     lost = (again >= 0) & (pick(ready.times_ns, end, NEVER) > pick(waits.times_ns, again, NEVER))
-    columns = {
+    return {
         "begin_ns": waits.times_ns,
         "end_ns": pick(ready.times_ns, np.where(lost, -1, end), NEVER),
         "thread": waits.thread,
         "timeout_ns": waits["timeout"].astype(np.int64),
     }
-    return frame_of(INSTANCES["waits"], columns)
 
 
 def build_executions(
     observed: Observed, endpoints: Endpoints, earlier: Sequence[TimesNs] = ()
-) -> tuple[pl.DataFrame, npt.NDArray[np.bool_], tuple[TimesNs, TimesNs]]:
+) -> tuple[Columns, npt.NDArray[np.bool_], tuple[TimesNs, TimesNs]]:
     """Table of executions; each ends with its callback, or with the failed take if no callback ran.
 
     Also returns true for those that are open, because their thread did not look for work again, and the last take and
@@ -165,7 +164,7 @@ def build_executions(
         "subscription": subscription,
         "timer": timer,
     }
-    return frame_of(INSTANCES["executions"], columns), look == NEVER, (taken_ns, ended_ns)
+    return columns, look == NEVER, (taken_ns, ended_ns)
 
 
 def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:

@@ -56,7 +56,7 @@ def filled(rows: int, dtype: npt.DTypeLike, value: int) -> Array:
 
 
 class Growing:
-    """An array that grows at its end; see `room_for`."""
+    """An array that grows at its end; see `room_for`. One of objects, such as text, stays in memory."""
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._kind = np.dtype(dtype)
@@ -67,16 +67,32 @@ class Growing:
     def add(self, values: Array) -> None:
         self._parts.append(np.ascontiguousarray(values, dtype=self._kind))
         self.rows += len(values)
-        if self._file is not None or self.rows * self._kind.itemsize > MOST_BYTES:
+        if self.rows * self._kind.itemsize > MOST_BYTES and not self._kind.hasobject:
             self._write()
 
-    def finish(self) -> Array:
-        """The whole array, which is writable; nothing can be added afterwards."""
+    def insert(self, rows: Array, values: Array) -> None:
+        """Inserts values before the given rows, in order; those after the first are written again."""
+        whole, self.rows = self.so_far(), int(rows[0])
+        both = np.insert(whole[self.rows :], rows - self.rows, values)
+        if self._file is None:
+            self._parts = [whole[: self.rows]]
+        else:
+            self._file.seek(self.rows * self._kind.itemsize)
+        self.add(both)
+
+    def so_far(self) -> Array:
+        """The array, which is writable; if it is long, it changes with the next insertion."""
         if self._file is None:
             return np.concatenate([np.empty(0, dtype=self._kind), *self._parts])
         self._write()
-        with self._file as file:
-            return np.asarray(np.memmap(file, dtype=self._kind, mode="r+"))
+        return np.asarray(np.memmap(self._file, dtype=self._kind, mode="r+"))
+
+    def finish(self) -> Array:
+        """The whole array, which is writable; nothing can be added afterwards."""
+        whole = self.so_far()
+        if self._file is not None:
+            self._file.close()
+        return whole
 
     def _write(self) -> None:
         with writing(temporary_folder()):
@@ -119,9 +135,25 @@ IdArray = npt.NDArray[np.signedinteger[Any]]  # row numbers of a table, -1 where
 TimesNs = npt.NDArray[np.int64]  # nanoseconds since the epoch; shape ``(n,)``
 NEVER: Final = np.iinfo(np.int64).min
 
+Columns = dict[str, npt.NDArray[Any]]  # columns by name, as in the schema of their table
+
 Values = npt.NDArray[Any] | Sequence[Any] | pl.Series
 Kind = type[pl.DataType] | pl.DataType
 Table = TypeVar("Table", pl.DataFrame, pl.Series)
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """Rows of several parts of a table with `time_ns`, one part after the other."""
+    some = [part for part in parts if len(part["time_ns"])] or parts[:1]
+    return {name: np.concatenate([part[name] for part in some]) for name in some[0]} if some[1:] else some[0]
+
+
+def in_time_order(parts: Sequence[Columns]) -> Columns:
+    columns = joined(parts)
+    if (columns["time_ns"][1:] >= columns["time_ns"][:-1]).all():
+        return columns
+    order = np.argsort(columns["time_ns"], kind="stable")
+    return {name: values[order] for name, values in columns.items()}
 
 
 def frame_of(schema: Schema, columns: Mapping[str, Any]) -> pl.DataFrame:
@@ -133,6 +165,8 @@ def frame_of(schema: Schema, columns: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def _series(name: str, kind: Kind, values: Values) -> pl.Series:
+    if kind is pl.String and isinstance(values, np.ndarray):
+        values = values.tolist()
     if not isinstance(values, np.ndarray):
         return pl.Series(name, values, dtype=None if kind is pl.List else kind)
     if isinstance(kind, pl.Enum):
@@ -201,7 +235,8 @@ def pick(values: npt.NDArray[Any], rows: npt.NDArray[Any], otherwise: int) -> np
     """``values[rows]``, with `otherwise` for rows of -1."""
     if len(values) == 0:
         return np.full(len(rows), otherwise, dtype=values.dtype)
-    picked: npt.NDArray[Any] = np.where(rows >= 0, values[rows], values.dtype.type(otherwise))
+    picked: npt.NDArray[Any] = values.take(rows)
+    np.putmask(picked, rows < 0, values.dtype.type(otherwise))
     return picked
 
 

@@ -21,7 +21,7 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import Caret, LinkRule, Marker, Phase, Ros2
 from pytest_ldos.base.text import NS_PER_S
-from pytest_ldos.trace.execution.columns import frame_of
+from pytest_ldos.trace.execution.columns import Columns, frame_of, in_time_order
 from pytest_ldos.trace.execution.endpoints import Endpoints
 from pytest_ldos.trace.execution.model import ENTITIES, INSTANCES, ExecutionModel, Frames
 from pytest_ldos.trace.execution.observed import Events, Observed
@@ -59,14 +59,14 @@ def _header_stamps(observed: Observed) -> pl.DataFrame:
     return pl.concat(frames).filter(pl.col("stamp_ns") > 0).sort("time_ns", maintain_order=True)
 
 
-def build_ticks(observed: Observed) -> Frames:
+def build_ticks(observed: Observed) -> dict[str, Columns]:
     """Tables of control cycles and simulator steps, whose columns are the fields of a marker."""
-    frames = {}
+    found = {}
     for table, marker in (("control_cycles", Marker.CONTROL_CYCLE), ("sim_steps", Marker.SIM_STEP)):
         events = observed.events(marker)
         own = [name for name in INSTANCES[table] if name not in {"time_ns", "thread"}]
-        frames[table] = events.table(table, **{name: events[name] for name in own})
-    return frames
+        found[table] = events.columns(**{name: events[name] for name in own})
+    return found
 
 
 def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
@@ -218,29 +218,27 @@ _STEPS: Final = {
 _OF_CLIENT: Final = ("send_request", "take_response")
 
 
-def build_requests(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
+def build_requests(observed: Observed, endpoints: Endpoints) -> Columns:
     """One row per step, in time order, without takes that returned nothing."""
-    parts = [_steps(observed.events(name), step, endpoints) for name, step in _STEPS.items()]
-    return pl.concat(parts).sort("time_ns", maintain_order=True).with_columns(id=pl.int_range(pl.len(), dtype=pl.Int32))
+    return in_time_order([_steps(observed.events(name), step, endpoints) for name, step in _STEPS.items()])
 
 
-def _steps(events: Events, step: str, endpoints: Endpoints) -> pl.DataFrame:
-    no_entity = np.full(len(events), -1, dtype=np.int32)
-    client, service = no_entity, no_entity
-    subject = (events.process, events.times_ns)
+def _steps(events: Events, step: str, endpoints: Endpoints) -> Columns:
+    client = service = np.full(len(events), -1, dtype=np.int32)
     if step in _OF_CLIENT:
-        client = endpoints.rmw_clients.find(subject[0], events.handles("rmw_client_handle"), subject[1])
+        client = endpoints.rmw_clients.find(events.process, events.handles("rmw_client_handle"), events.times_ns)
     else:
-        service = endpoints.rmw_services.find(subject[0], events.handles("rmw_service_handle"), subject[1])
-    frame = events.table(
-        "requests",
-        step=[step] * len(events),
+        service = endpoints.rmw_services.find(events.process, events.handles("rmw_service_handle"), events.times_ns)
+    gids = [None] * len(events) if step in _OF_CLIENT else events.hexadecimals("client_gid")
+    columns = events.columns(
+        step=np.full(len(events), step, dtype=object),
         client=client,
         service=service,
-        client_gid=[None] * len(events) if step in _OF_CLIENT else events.hexadecimals("client_gid"),
+        client_gid=np.array(gids, dtype=object),
         sequence=events["sequence_number"].astype(np.int64),
     )
-    return frame.filter(pl.Series(events["taken"] != 0)) if step.startswith("take_") else frame
+    is_step = events["taken"] != 0 if step.startswith("take_") else slice(None)
+    return {name: values[is_step] for name, values in columns.items()}
 
 
 def build_transitions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:

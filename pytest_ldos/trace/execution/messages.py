@@ -15,7 +15,6 @@ callback is a message that it received, at the begin of the run. CARET's ``dds_b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,14 +22,12 @@ import polars as pl
 
 from pytest_ldos.base.ros2 import Caret, Ros2
 from pytest_ldos.trace.execution.callbacks import subscriptions_by_object
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
+from pytest_ldos.trace.execution.columns import NEVER, Columns, IdArray, TimesNs, in_time_order, joined, pick
 from pytest_ldos.trace.execution.endpoints import Endpoints, Handles, Kind, registry_of
 from pytest_ldos.trace.execution.model import INSTANCES
 from pytest_ldos.trace.execution.observed import Events, Observed
 
 _NO_HANDLE: Final = 0  # handle of a publisher that no event names
-
-Columns = dict[str, Any]  # NumPy columns by name, as in the schema
 
 _BLANK: Final[dict[Any, Any]] = {pl.Int64: np.int64(NEVER), pl.UInt64: np.uint64(0), pl.Boolean: np.False_}
 
@@ -42,17 +39,7 @@ def _columns(table: str, events: Events, rows: IdArray, **known: Any) -> Columns
     return {name: given[name] if name in given else np.full(len(rows), _BLANK[kind]) for name, kind in schema.items()}
 
 
-def _joined(parts: Sequence[Columns]) -> Columns:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _in_time_order(table: str, parts: Sequence[Columns]) -> pl.DataFrame:
-    columns = _joined(parts)
-    order = np.argsort(columns["time_ns"], kind="stable")
-    return frame_of(INSTANCES[table], {name: values[order] for name, values in columns.items()})
-
-
-def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
+def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[Columns, int]:
     """Builds the table, and counts the middleware's own publications.
 
     A publisher is identified by its rmw handle where that is recorded: `rcl_publish` of ``/rosout`` carries
@@ -60,12 +47,12 @@ def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.Dat
     traffic of the middleware.
     """
     of_middleware, own = _of_middleware(observed, endpoints)
-    inter = _joined([of_middleware, _of_rcl(observed, endpoints), _of_rclcpp(observed, endpoints)])
+    inter = joined([of_middleware, _of_rcl(observed, endpoints), _of_rclcpp(observed, endpoints)])
     intra = _intra_process(observed, endpoints)
     same = _same_call(observed, inter, intra)
     inter["intra_ns"] = pick(intra["time_ns"], same, NEVER)
     intra = {name: np.delete(values, same[same >= 0]) for name, values in intra.items()}
-    return _in_time_order("publications", [inter, intra]), own
+    return in_time_order([inter, intra]), own
 
 
 def _of_middleware(observed: Observed, endpoints: Endpoints) -> tuple[Columns, int]:
@@ -189,20 +176,19 @@ def _of_same_call(
 
 def build_takes(
     observed: Observed, endpoints: Endpoints, callbacks: Kind, *, earlier_runs: int = 0
-) -> tuple[pl.DataFrame, dict[str, int]]:
+) -> tuple[Columns, dict[str, int]]:
     """Builds the table, and counts takes of nothing or of the middleware; an earlier window counted `earlier_runs`."""
     inter, counts = _inter_process(observed, endpoints)
     parts = (inter, _intra_process_takes(observed, endpoints), _by_callbacks(observed, callbacks, earlier_runs))
-    return _in_time_order("takes", parts), counts
+    return in_time_order(parts), counts
 
 
-def build_enqueues(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
+def build_enqueues(observed: Observed, endpoints: Endpoints) -> Columns:
     enqueued = observed.events(Ros2.RING_BUFFER_ENQUEUE)
-    return enqueued.table(
-        "enqueues",
+    return enqueued.columns(
         subscription=_subscription_of(enqueued, observed, endpoints),
         buffer=enqueued.handles("buffer"),
-        slot=enqueued["index"],
+        slot=enqueued["index"].astype(np.uint64),
         overwritten=enqueued["overwritten"] != 0,
     )
 
@@ -262,6 +248,8 @@ def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -
     """The subscription that owns each event's buffer; an unknown one is identified by its buffer."""
     to_ipb = observed.events(Ros2.BUFFER_TO_IPB)
     to_subscription = observed.events(Ros2.IPB_TO_SUBSCRIPTION)
+    if not len(events):
+        return np.empty(0, dtype=np.int32)
     objects, owners = subscriptions_by_object(observed, endpoints)
     objects_of_ipb = objects.find_nearest(
         to_subscription.process, to_subscription.handles("subscription"), to_subscription.times_ns

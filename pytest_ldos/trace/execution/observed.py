@@ -22,7 +22,7 @@ from pytest_ldos.base.ros2 import RECORDED, OwnEvent
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable
 from pytest_ldos.trace.execution import _states
 from pytest_ldos.trace.execution import columns as mapped
-from pytest_ldos.trace.execution.columns import IdArray, TimesNs, chunks, computed, frame_of, index_by
+from pytest_ldos.trace.execution.columns import Columns, IdArray, TimesNs, chunks, computed, frame_of, index_by
 from pytest_ldos.trace.execution.model import INSTANCES
 from pytest_ldos.trace.execution.scheduling import split_spans
 from pytest_ldos.trace.execution.threads import NO_PROCESS, Rows, ThreadCensus, ThreadIndex
@@ -64,17 +64,20 @@ class Clock:
 
     def keys(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Keys:
         """Keys of (thread, time) pairs; the threads must not be -1. Refuses a trace that is too long."""
+        self._require_room(thread)
+        return (thread.astype(np.int64) << self._bits) | self._since_first(times_ns)
+
+    def _require_room(self, thread: npt.NDArray[Any]) -> None:
         if len(thread) and int(thread.max()) >= 1 << (_KEY_BITS - self._bits):
             raise ConfigurationError(
                 "the trace is too long for the number of its threads", remedy="read it in parts, with `window`"
             )
-        return (thread.astype(np.int64) << self._bits) | self._since_first(times_ns)
 
     def timeline(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Timeline:
         """Timeline of events given in time order."""
         if len(thread) <= mapped.CHUNK_ROWS:
-            rows = np.argsort(mapped.narrow(thread), kind="stable").astype(np.int32)
-            return Timeline(self.keys(thread, times_ns)[rows], rows, self._bits)
+            self._require_room(thread)
+            return Timeline(*_states.order(thread, self._since_first(times_ns), bits=self._bits), self._bits)
         rows = index_by(thread, int(thread.max()) + 1).rows
         keys = computed(len(rows), np.int64, lambda part: self.keys(thread[rows[part]], times_ns[rows[part]]))
         return Timeline(keys, rows, self._bits)
@@ -157,9 +160,13 @@ class Events:
             return np.empty(0, dtype=np.int64)
         return self._column(name).values[self._rows]
 
+    def columns(self, **others: Any) -> Columns:
+        """Columns of a table of the model: time and thread of each event, and the given ones."""
+        return {"time_ns": self.times_ns, "thread": self.thread, **others}
+
     def table(self, name: str, /, **columns: Any) -> pl.DataFrame:
-        """Table of the model with time and thread of each event, and the given columns."""
-        return frame_of(INSTANCES[name], {"time_ns": self.times_ns, "thread": self.thread, **columns})
+        """The model's table of these `columns`."""
+        return frame_of(INSTANCES[name], self.columns(**columns))
 
     def handles(self, name: str) -> npt.NDArray[np.uint64]:
         return self[name].astype(np.uint64, copy=False)

@@ -54,8 +54,10 @@ class ThreadCensus:
         if len(tid) == 0:
             return
         column = table.columns.get("procname")
-        words = None if column is None else column.dictionary
-        codes = np.zeros(len(table), dtype=np.int64) if column is None or words is None else column.values
+        words = (column and column.dictionary) or ()
+        codes = column.values.astype(np.int64) if column and words else np.full(len(table), -1)
+        if column and column.valid is not None:  # the trace of this event lacks the context
+            codes = np.where(column.valid, codes, -1)
         first, group = _states.distinct(
             columns := [*np.broadcast_arrays(host, pid, tid, table.trace[rows], codes[rows])]
         )
@@ -65,7 +67,7 @@ class ThreadCensus:
             names = self.names.setdefault((at, process, thread), Counter())
             writers.add((at, process))
             self._traces.setdefault((at, process), set()).add(number)
-            if words is not None:
+            if code >= 0:
                 names[words[code]] += count
 
     def traces_of_processes(self) -> list[set[int]]:

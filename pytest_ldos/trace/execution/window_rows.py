@@ -18,20 +18,19 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from pytest_ldos.base.ros2 import AFTER_JAZZY, CARETS_OWN, FIELDS, Marker, Ros2
-from pytest_ldos.trace.ctf.read import DecodedTrace, EventTable, Window, WindowedTrace
+from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
-from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, ranks
+from pytest_ldos.trace.execution.columns import NEVER, Columns, IdArray, TimesNs, ranks
 from pytest_ldos.trace.execution.coverage import PUBLISHED, TAKEN
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks
 from pytest_ldos.trace.execution.messages import build_enqueues, build_publications, build_takes
-from pytest_ldos.trace.execution.model import Frames
 from pytest_ldos.trace.execution.observed import Observed, rows_of
-from pytest_ldos.trace.execution.threads import ThreadCensus
+from pytest_ldos.trace.execution.threads import ThreadCensus, ThreadIndex
 
+Tables = Mapping[str, EventTable]  # by event
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer[Any]] | Mask
 
@@ -100,8 +99,9 @@ Any other event of the thread ends the call.
 """
 
 
-def _find_unfinished(tables: Mapping[str, EventTable], of_thread: Mapping[str, IdArray]) -> dict[str, Mask]:
+def _find_unfinished(tables: Tables) -> dict[str, Mask]:
     """True for each event of a call that may continue after the window; names without any are left out."""
+    of_thread = {name: table[THREAD] for name, table in tables.items()}
     count = 1 + max((int(each.max(initial=-1)) for each in of_thread.values()), default=-1)
     last_ns = {name: np.full(count, NEVER, dtype=np.int64) for name in tables}
     for name, table in tables.items():
@@ -121,6 +121,7 @@ def _find_unfinished(tables: Mapping[str, EventTable], of_thread: Mapping[str, I
 
 
 CONTEXTS: Final = ("vpid", "vtid", "pid_ns")
+THREAD: Final = "number of the thread"
 
 WINDOWED_EVENTS: Final = AFTER_JAZZY | {
     *PUBLISHED,
@@ -162,7 +163,7 @@ class WholeTrace:
 class Carried:
     """Events of rows that are open at a border, and of calls that it cuts; `earlier` as in `build_executions`."""
 
-    events: Mapping[str, EventTable] = field(default_factory=dict)
+    events: Tables = field(default_factory=dict)
     earlier: tuple[TimesNs, ...] = ()
 
 
@@ -170,7 +171,7 @@ class Carried:
 class WindowRows:
     """Rows of a window; ids of entities and rows are the window's own."""
 
-    frames: Mapping[str, pl.DataFrame]  # by table; rows that were open before the window come first
+    tables: Mapping[str, Columns]  # rows that were open before the window come first
     is_open: Mapping[str, Mask]  # by table with ends; true for rows that are open after the window
     discovered: Mapping[str, Discovered]  # by table of entities; handles without an init event
     counts: Mapping[str, int]  # of events that the model has no rows for
@@ -181,13 +182,20 @@ class _Followed(NamedTuple):
     """Events of a window, its rows that may end later, those of them that are open, and how many ran before it."""
 
     observed: Observed
-    ending: Frames
+    ending: dict[str, Columns]
     is_open: Mapping[str, Mask]
     earlier_runs: int
 
 
-def read_frequent(trace: WindowedTrace, window: Window) -> DecodedTrace:
-    return under_usual_names(trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window))
+def read_frequent(trace: WindowedTrace, window: Window, whole: WholeTrace, threads: ThreadIndex) -> Tables:
+    """The frequent events of a window, with their threads in place of the contexts."""
+    some = under_usual_names(trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window))
+    found = {}
+    for name, table in observed_tables(some, whole).items():
+        own = {each: column for each, column in table.columns.items() if each not in CONTEXTS}
+        thread = Column(name=THREAD, values=threads.index(table))
+        found[name] = replace(table, columns={**own, THREAD: thread})
+    return found
 
 
 class WindowReader:
@@ -196,32 +204,27 @@ class WindowReader:
     def __init__(self, whole: WholeTrace) -> None:
         self._whole = whole
         named = Observed(whole.once, whole.census, None)
-        self._threads = named.threads
         self._lossy = bool(whole.once.stats.losses)
         self._endpoints = build_endpoints(named)
         self._callbacks = build_callbacks(named, self._endpoints)
         self._followed: list[_Followed] = []  # of these, `rows` takes the only one away: it is large
 
-    def follow(self, some: DecodedTrace, carried: Carried, *, is_last: bool) -> Carried:
+    def follow(self, tables: Tables, carried: Carried, *, is_last: bool) -> Carried:
         """Takes the frequent events of a window, and returns the state that is carried into the next one."""
-        tables = observed_tables(some, self._whole)
         joined = {name: _join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)}
         own = {str(name): table for name, table in joined.items() if table is not None and len(table)}
         on: dict[str, EventTable] = {}
-        of_thread = {name: self._threads.index(table) for name, table in own.items()}
-        if not is_last:
-            for name, is_held in _find_unfinished(own, of_thread).items():
-                on[name], own[name] = select_rows(own[name], is_held), select_rows(own[name], ~is_held)
-                of_thread[name] = of_thread[name][~is_held]
-        once = self._whole.once
+        for name, is_held in ({} if is_last else _find_unfinished(own)).items():
+            on[name], own[name] = select_rows(own[name], is_held), select_rows(own[name], ~is_held)
+        once, of_thread = self._whole.once, {name: table[THREAD] for name, table in own.items()}
         observed = Observed(replace(once, events={**once.events, **own}), self._whole.census, None, of_thread)
         self._callbacks.registry.begin_window()
         runs, running = build_callback_runs(observed, self._callbacks, lossy=self._lossy)
         waits = build_waits(observed)
         executions, is_executing, latest = build_executions(observed, self._endpoints, carried.earlier)
         is_open = {
-            "callback_runs": np.isin(np.arange(len(runs)), running),
-            "waits": (waits["thread"].is_last_distinct() & waits["end_ns"].is_null()).to_numpy(),
+            "callback_runs": np.isin(np.arange(len(runs["thread"])), running),
+            "waits": (waits["end_ns"] == NEVER) & _is_last(waits["thread"]),
             "executions": is_executing,
         }
         for name, table in _OPEN.items():
@@ -238,29 +241,37 @@ class WindowReader:
         kinds = self._endpoints.kinds()
         for kind in kinds:
             kind.registry.begin_window()
-        frames, counts = build_frequent(observed, self._endpoints, self._callbacks, earlier_runs=earlier)
+        tables, counts = build_frequent(observed, self._endpoints, self._callbacks, earlier_runs=earlier)
         discovered = {kind.table: kind.registry.discovered() for kind in (*kinds, self._callbacks)}
         ends = len(observed.events(Ros2.CALLBACK_END))
-        return WindowRows({**frames, **ending}, is_open, discovered, counts, ends)
+        return WindowRows({**tables, **ending}, is_open, discovered, counts, ends)
+
+
+def _is_last(threads: IdArray) -> Mask:
+    """True for the last row of each thread."""
+    last = np.zeros(1 + int(threads.max(initial=-1)), dtype=np.int64)
+    last[threads] = np.arange(len(threads))
+    is_last: Mask = last[threads] == np.arange(len(threads))
+    return is_last
 
 
 def build_frequent(
     observed: Observed, endpoints: Endpoints, callbacks: Kind, *, earlier_runs: int = 0
-) -> tuple[Frames, dict[str, int]]:
+) -> tuple[dict[str, Columns], dict[str, int]]:
     """Tables of frequent events whose rows end at once, and counts of events that the model has no rows for.
 
     The first `earlier_runs` rows of `callback_start` were counted by an earlier window.
     """
     publications, own = build_publications(observed, endpoints)
     takes, without = build_takes(observed, endpoints, callbacks, earlier_runs=earlier_runs)
-    frames = {
+    tables = {
         "publications": publications,
         "takes": takes,
         "enqueues": build_enqueues(observed, endpoints),
         "requests": build_requests(observed, endpoints),
         **build_ticks(observed),
     }
-    return frames, {"publications of the middleware itself": own, **without}
+    return tables, {"publications of the middleware itself": own, **without}
 
 
 def observed_tables(trace: DecodedTrace, whole: WholeTrace) -> dict[str, EventTable]:

@@ -230,10 +230,9 @@ nb::dict decode(const Opened& opened, std::optional<std::set<std::string>> event
   {
     const nb::gil_scoped_release released;
     session = read_session(opened, selection);
+    for (const auto& stream : opened.streams) stream->release();
   }
-  nb::dict found = to_dict(opened, std::move(session));
-  for (const auto& stream : opened.streams) stream->release();
-  return found;
+  return to_dict(opened, std::move(session));
 }
 
 nb::object to_object(const FieldValue& value) {

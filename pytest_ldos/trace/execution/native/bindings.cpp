@@ -1,5 +1,6 @@
 // Python bindings of thread states, and of rows that belong together.
 
+#include <malloc.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -125,10 +126,19 @@ void require_countable(std::size_t rows) {
   if (rows > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) throw std::length_error("too many rows");
 }
 
-nb::object to_array(std::vector<std::int32_t> values) {
-  auto* owner = new std::vector<std::int32_t>(std::move(values));
-  nb::capsule keeper(owner, [](void* pointer) noexcept { delete static_cast<std::vector<std::int32_t>*>(pointer); });
-  return nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(owner->data(), {owner->size()}, keeper).cast();
+template <typename T>
+nb::object to_array(std::vector<T> values) {
+  auto* owner = new std::vector<T>(std::move(values));
+  nb::capsule keeper(owner, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owner->data(), {owner->size()}, keeper).cast();
+}
+
+void require_threads(const Packed<std::int32_t>& thread) {
+  require_countable(thread.shape(0));
+  const std::int32_t* first = thread.data();
+  if (std::any_of(first, first + thread.shape(0), [](std::int32_t each) { return each < 0; })) {
+    throw std::invalid_argument("an event of no thread");
+  }
 }
 
 using Columns = std::tuple<Packed<std::int32_t>, Packed<std::int64_t>, Packed<std::uint64_t>>;
@@ -136,22 +146,29 @@ using Columns = std::tuple<Packed<std::int32_t>, Packed<std::int64_t>, Packed<st
 Calls to_calls(const Columns& columns) {
   const auto& [thread, time_ns, handle] = columns;
   const std::size_t rows = thread.shape(0);
-  require_countable(rows);
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (thread.data()[row] < 0) throw std::invalid_argument("an event of no thread");
-  }
+  require_threads(thread);
   return {rows, thread.data(), of_length(time_ns, rows).data(), of_length(handle, rows).data()};
 }
 
 std::tuple<nb::object, nb::object, nb::object> pair(const Columns& starts, const Columns& ends, bool lossy) {
-  const Calls first = to_calls(starts);
-  const Calls second = to_calls(ends);
   Pairs found;
   {
     const nb::gil_scoped_release released;
-    found = pair_calls(first, second, lossy);
+    found = pair_calls(to_calls(starts), to_calls(ends), lossy);
   }
   return {to_array(std::move(found.end)), to_array(std::move(found.parent)), to_array(std::move(found.open))};
+}
+
+std::pair<nb::object, nb::object> order(const Packed<std::int32_t>& thread, const Packed<std::int64_t>& since_ns, int bits) {
+  of_length(since_ns, thread.shape(0));
+  if (bits < 0 || bits >= std::numeric_limits<std::int64_t>::digits) throw std::invalid_argument("so many bits");
+  Ordered found;
+  {
+    const nb::gil_scoped_release released;
+    require_threads(thread);
+    found = order_by_thread({thread.data(), thread.shape(0)}, since_ns.data(), bits);
+  }
+  return {to_array(std::move(found.key)), to_array(std::move(found.row))};
 }
 
 nb::object near(const Packed<std::int64_t>& keys, const Packed<std::int32_t>& rows, const Packed<std::int64_t>& others,
@@ -159,9 +176,10 @@ nb::object near(const Packed<std::int64_t>& keys, const Packed<std::int32_t>& ro
   const Order order{keys.shape(0), keys.data(), of_length(rows, keys.shape(0)).data(), bits};
   const std::size_t count = others.shape(0);
   if (places) of_length(*places, count);
-  std::vector<std::int32_t> found(count, kNoRow);
+  std::vector<std::int32_t> found;
   {
     const nb::gil_scoped_release released;
+    found.assign(count, kNoRow);
     std::size_t place = 0;
     for (std::size_t other = 0; other < count; ++other) {
       const std::size_t to = places ? static_cast<std::uint32_t>(places->data()[other]) : other;
@@ -207,9 +225,10 @@ std::pair<nb::object, nb::object> distinct(const std::vector<Integers>& columns)
     if (column.stride(0) != 0) varying.emplace_back(&column, copy);
   }
   std::vector<std::int32_t> first;
-  std::vector<std::int32_t> group(rows);
+  std::vector<std::int32_t> group;
   {
     const nb::gil_scoped_release released;
+    group.resize(rows);
     const std::size_t width = varying.size();
     Distinct combinations(width);
     std::vector<std::int64_t> block(width * kBlock);
@@ -228,13 +247,22 @@ std::pair<nb::object, nb::object> distinct(const std::vector<Integers>& columns)
   return {to_array(std::move(first)), to_array(std::move(group))};
 }
 
+// Returns what was freed to the system. Without it, glibc keeps tens of megabytes for each thread that allocated.
+void trim() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 }  // namespace
 
 NB_MODULE(_states, module) {
   using nb::literals::operator""_a;
   module.def("pair", &pair, "starts"_a, "ends"_a, nb::kw_only(), "lossy"_a);
   module.def("distinct", &distinct, "columns"_a);
+  module.def("order", &order, "thread"_a, "since_ns"_a, nb::kw_only(), "bits"_a);
   module.def("near", &near, "keys"_a, "rows"_a, "others"_a, "places"_a.none(), nb::kw_only(), "bits"_a, "above"_a, "shift"_a);
+  module.def("trim", &trim);
   module.def("build", &build, nb::kw_only(), "switches"_a, "moves"_a, "host_of_trace"_a, "losses"_a);
 }
 

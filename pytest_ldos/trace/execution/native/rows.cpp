@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 namespace ldos::execution {
 
@@ -56,6 +57,22 @@ Pairs pair_calls(const Calls& starts, const Calls& ends, bool lossy) {
     for (const Open& each : stack) found.open.push_back(each.row);
   }
   std::sort(found.open.begin(), found.open.end());
+  return found;
+}
+
+Ordered order_by_thread(std::span<const std::int32_t> threads, const std::int64_t* since_ns, int bits) {
+  std::vector<std::size_t> place;  // of the next event of each thread
+  for (const std::int32_t thread : threads) {
+    if (const auto after = static_cast<std::size_t>(thread) + 1; after >= place.size()) place.resize(after + 1);
+    ++place[static_cast<std::size_t>(thread) + 1];
+  }
+  std::partial_sum(place.begin(), place.end(), place.begin());
+  Ordered found{std::vector<std::int64_t>(threads.size()), std::vector<std::int32_t>(threads.size())};
+  for (std::size_t row = 0; row < threads.size(); ++row) {
+    const std::size_t at = place[static_cast<std::size_t>(threads[row])]++;
+    found.key[at] = (static_cast<std::int64_t>(threads[row]) << bits) | since_ns[row];
+    found.row[at] = static_cast<std::int32_t>(row);
+  }
   return found;
 }
 

@@ -35,6 +35,15 @@ struct Order {
   int bits = 0;
 };
 
+// The keys of such an order, and the row of each.
+struct Ordered {
+  std::vector<std::int64_t> key;
+  std::vector<std::int32_t> row;
+};
+
+// Orders events, which are given in time order, by their threads, which are not negative. `since_ns` fits in `bits`.
+Ordered order_by_thread(std::span<const std::int32_t> threads, const std::int64_t* since_ns, int bits);
+
 // The row whose place differs by `shift` from the first key above a key, or not below it; kNoRow if it is of another
 // thread. Fast for ascending keys.
 std::int32_t row_near(const Order& order, std::int64_t key, bool above, std::int64_t shift, std::size_t& place);

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
-from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.ctf.read import DecodedTrace, open_in_windows, read_trace
 from tests.builders.ctf import Enum, Event, Int, Packet, Record, Text, TraceBuilder, Variant
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
@@ -232,3 +232,5 @@ def test_unknown_on_corrupt_is_refused(tmp_path):
     write(tmp_path, packet(0))
     with pytest.raises(ConfigurationError, match="refuse, skip"):
         read_trace(tmp_path, on_corrupt="ignore")
+    with pytest.raises(ConfigurationError, match="refuse, skip"), open_in_windows(tmp_path, on_corrupt="ignore"):
+        pass

@@ -13,6 +13,7 @@ from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.fleet.traces import find_traces
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.ctf.stats import describe_incomplete
+from pytest_ldos.trace.execution.build import build_execution
 from tests.builders.lttng import EMIT
 from tests.builders.needs import needs_lttng
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
@@ -97,6 +98,17 @@ def outcome(directory: Path) -> DecodedTrace | TraceUnreadable:
         return read_trace(directory)
     except TraceUnreadable as error:
         return error
+
+
+def test_process_without_a_recorded_name_has_none(session, tmp_path):
+    for number, contexts in enumerate((("vpid", "vtid", "procname"), ("vpid", "vtid"))):
+        session.directory = tmp_path / "both" / str(number)
+        session.create(contexts=contexts)
+        session.emit(0, 3)
+        session.lttng("destroy", "wanted")
+    names = build_execution(read_trace(tmp_path / "both")).processes["name"]
+    assert len(names) == 2
+    assert names.null_count() == 1
 
 
 def test_active_session(session):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from pytest_ldos.trace.execution import _states
+from pytest_ldos.trace.execution.columns import Growing
+from tests.builders.chunks import small_chunks
 
 
 def calls(*rows: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -64,6 +66,21 @@ def test_rows_near_keys(is_sorted, above, shift):
     assert placed[places].tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("rows", [0, 1, 500])
+def test_order_is_by_thread_then_by_row(rows):
+    random = np.random.default_rng(rows)
+    threads, since_ns = random.integers(0, 9, rows).astype(np.int32), np.sort(random.integers(0, 256, rows))
+    keys, found = _states.order(threads, since_ns, bits=8)
+    expected = np.argsort(threads, kind="stable")
+    assert found.tolist() == expected.tolist()
+    assert keys.tolist() == (threads.astype(np.int64) << 8 | since_ns)[expected].tolist()
+
+
+def test_events_of_no_thread_cannot_be_ordered():
+    with pytest.raises(ValueError, match="no thread"):
+        _states.order(np.array([0, -1], np.int32), np.zeros(2, np.int64), bits=8)
+
+
 def test_places_must_be_in_the_table():
     one = np.zeros(1, dtype=np.int64)
     with pytest.raises(IndexError):
@@ -98,3 +115,21 @@ def test_columns_are_of_integers_and_one_length():
         _states.distinct([np.zeros(2)])
     with pytest.raises(ValueError, match="lengths"):
         _states.distinct([np.zeros(2, np.int64), np.zeros(3, np.int64)])
+
+
+@pytest.mark.parametrize("kind", [np.int32, object])
+@pytest.mark.parametrize("rows", [0, 5, 90, 200])
+def test_late_values_are_inserted_in_short_and_long_arrays(kind, rows):
+    """400 bytes are in memory, more are in a file."""
+    with small_chunks(50):
+        growing, expected = Growing(kind), np.empty(0, dtype=kind)
+        for step in range(4):
+            values = np.arange(rows, dtype=kind) + 1000 * step
+            growing.add(values)
+            expected = np.append(expected, values)
+            places = np.array([0, 0, 3] if step == 2 else [len(expected) - 1, len(expected)]).clip(0, len(expected))
+            growing.insert(places, np.full(len(places), -step, dtype=kind))
+            expected = np.insert(expected, places, -step)
+            assert growing.so_far().tolist() == expected.tolist()
+            assert growing.rows == len(expected)
+        assert growing.finish().tolist() == expected.tolist()
