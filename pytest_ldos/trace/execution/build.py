@@ -22,6 +22,7 @@ from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.ros2 import CARETS_OWN, Caret, Marker, Ros2
 from pytest_ldos.trace.ctf.read import DecodedTrace, WindowedTrace
 from pytest_ldos.trace.execution import _states
+from pytest_ldos.trace.execution import columns as mapped
 from pytest_ldos.trace.execution.callbacks import (
     build_callback_runs,
     build_callbacks,
@@ -30,7 +31,7 @@ from pytest_ldos.trace.execution.callbacks import (
     build_waits,
     count_unpaired,
 )
-from pytest_ldos.trace.execution.columns import NEVER, Columns, Growing, IdArray, TimesNs, chunks, frame_of, pick
+from pytest_ldos.trace.execution.columns import NEVER, Columns, IdArray, TimesNs
 from pytest_ldos.trace.execution.coverage import build_missing_spans, find_missing_events
 from pytest_ldos.trace.execution.endpoints import Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_actions, build_link_annotations, build_transitions, build_trials
@@ -75,9 +76,9 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     tables, unpaired = build_frequent(observed, endpoints, callbacks)
     frames, strange = _rare(observed, endpoints)
     tables["callback_runs"], _ = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.losses))
-    tables["waits"] = build_waits(observed)
+    tables["waits"], _ = build_waits(observed)
     tables["executions"] = build_executions(observed, endpoints)[0]
-    frames |= {name: frame_of(INSTANCES[name], columns) for name, columns in tables.items()}
+    frames |= {name: mapped.frame_of(INSTANCES[name], columns) for name, columns in tables.items()}
     kinds = (*endpoints.kinds(), callbacks)
     ends = len(observed.events(Ros2.CALLBACK_END))
     return _model(observed, kinds, frames, unpaired, ends=ends, strange=strange)
@@ -141,15 +142,19 @@ _OWNERS: Final = {
 """Columns that may name an entity that no init event names."""
 
 
+_RECENT: Final = 1 << 18  # last rows of a table, among which late ones are inserted at once
+
+
 class _Parts:
     """Parts of one table, and late updates of their rows."""
 
     def __init__(self, table: str) -> None:
         self._table = table
         kinds = {name: pl.Series(dtype=kind).to_numpy().dtype for name, kind in INSTANCES[table].items()}
-        self._columns = {name: Growing(kind) for name, kind in kinds.items() if name != "id"}
+        self._columns = {name: mapped.Growing(kind) for name, kind in kinds.items() if name != "id"}
         self._open: IdArray = np.empty(0, dtype=np.int32)
         self._ends: list[tuple[IdArray, TimesNs]] = []
+        self._late: list[Columns] = []
 
     def add(self, columns: Columns, *, since_ns: int, is_open: npt.NDArray[np.bool_] | None) -> None:
         """Adds the next part.
@@ -161,8 +166,10 @@ class _Parts:
             columns = self._new_rows(columns, is_open)
         elif late := int(np.searchsorted(columns["time_ns"], since_ns)):
             place = self._columns["time_ns"].so_far().searchsorted(columns["time_ns"][:late], side="right")
+            old = int(np.searchsorted(place, self._columns["time_ns"].rows - _RECENT))
+            self._late += [{name: values[:old].copy() for name, values in columns.items()}] if old else []
             for name, growing in self._columns.items():
-                growing.insert(place, columns[name][:late])
+                growing.insert(place[old:], columns[name][old:late])
             columns = {name: values[late:] for name, values in columns.items()}
         for name, growing in self._columns.items():
             growing.add(columns[name])
@@ -173,7 +180,7 @@ class _Parts:
         ids = np.concatenate((before, np.arange(rows, rows + len(is_open) - count, dtype=np.int32)))
         self._open = ids[is_open]
         if "parent" in columns:
-            columns["parent"] = pick(ids, columns["parent"], -1)
+            columns["parent"] = mapped.pick(ids, columns["parent"], -1)
         has_end = columns["end_ns"][:count] != NEVER
         if has_end.any():
             self._ends.append((before[has_end], columns["end_ns"][:count][has_end]))
@@ -181,15 +188,19 @@ class _Parts:
 
     def finish(self, renumbered: Mapping[str, IdArray | None]) -> pl.DataFrame:
         """The whole table; `renumbered` are new numbers of entities by table, ``None`` if unchanged."""
+        if self._late:
+            late = mapped.in_time_order(self._late)
+            place = self._columns["time_ns"].so_far().searchsorted(late["time_ns"], side="right")
+            for name, growing in self._columns.items():
+                growing.insert(place, late[name])
         columns = {name: growing.finish() for name, growing in self._columns.items()}
         for rows, end_ns in self._ends:
             columns["end_ns"][rows] = end_ns
         column, owner = _OWNERS.get(self._table, ("", ""))
-        numbers = renumbered.get(owner)
-        if numbers is not None:
-            for part in chunks(len(columns[column])):
+        if (numbers := renumbered.get(owner)) is not None:
+            for part in mapped.chunks(len(columns[column])):
                 columns[column][part] = numbers[columns[column][part]]
-        return frame_of(INSTANCES[self._table], columns)
+        return mapped.frame_of(INSTANCES[self._table], columns)
 
 
 def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | None = None) -> ExecutionModel:
@@ -213,13 +224,13 @@ def build_execution_in_windows(trace: WindowedTrace, *, pids: Collection[int] | 
         some = reader.rows()
         unpaired.update(some.counts)
         ends += some.ends
+        parts = parts or {name: _Parts(name) for name in some.tables}
         numbers = {kind.table: kind.registry.adopt(some.discovered[kind.table]) for kind in kinds}
         for name, columns in some.tables.items():
             column, owner = _OWNERS.get(name, ("", ""))
-            number = numbers.get(owner)  # of the window's entities in the whole model
-            if number is not None:
-                columns[column] = pick(number, columns[column], -1)
-            parts.setdefault(name, _Parts(name)).add(columns, since_ns=window[0], is_open=some.is_open.get(name))
+            if (number := numbers.get(owner)) is not None:  # of the window's entities in the whole model
+                columns[column] = mapped.pick(number, columns[column], -1)
+            parts[name].add(columns, since_ns=window[0], is_open=some.is_open.get(name))
     _states.trim()
     frames, strange = _rare(named, endpoints)
     renumbered = {kind.table: kind.registry.renumber() for kind in kinds}
@@ -237,8 +248,7 @@ def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace
     _check_time(once)
     census = ThreadCensus(once.traces)
     count_threads(census, under_usual_names(replace(once, events=counts.result())), READ_EVENTS, pids)
-    whole = WholeTrace(once, census, pids)
-    return replace(whole, once=replace(once, events=observed_tables(once, whole)))
+    return WholeTrace(replace(once, events=observed_tables(once, WholeTrace(once, census, pids))), census, pids)
 
 
 def _follow(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowReader]:

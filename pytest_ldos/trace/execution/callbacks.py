@@ -120,20 +120,21 @@ def count_unpaired(runs: pl.DataFrame, ends: int, gaps: Sequence[Gap]) -> dict[s
     }
 
 
-def build_waits(observed: Observed) -> Columns:
-    """Table of waits; a wait ends when its thread next looks for ready entities."""
+def build_waits(observed: Observed) -> tuple[Columns, npt.NDArray[np.bool_]]:
+    """Table of waits, and true for those whose end may follow: when their thread next looks for ready entities."""
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
     timeline = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK)
     end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next_for(timeline)
     again = timeline.next_for(timeline, after=True)
     lost = (again >= 0) & (pick(ready.times_ns, end, NEVER) > pick(waits.times_ns, again, NEVER))
-    return {
+    columns = {
         "begin_ns": waits.times_ns,
         "end_ns": pick(ready.times_ns, np.where(lost, -1, end), NEVER),
         "thread": waits.thread,
         "timeout_ns": waits["timeout"].astype(np.int64),
     }
+    return columns, (again < 0) & (columns["end_ns"] == NEVER)
 
 
 def build_executions(

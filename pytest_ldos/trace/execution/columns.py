@@ -56,7 +56,7 @@ def filled(rows: int, dtype: npt.DTypeLike, value: int) -> Array:
 
 
 class Growing:
-    """An array that grows at its end; see `room_for`. One of objects, such as text, stays in memory."""
+    """An array that grows at its end; see `room_for`. Text stays in memory."""
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._kind = np.dtype(dtype)
@@ -71,17 +71,19 @@ class Growing:
             self._write()
 
     def insert(self, rows: Array, values: Array) -> None:
-        """Inserts values before the given rows, in order; those after the first are written again."""
-        whole, self.rows = self.so_far(), int(rows[0])
-        both = np.insert(whole[self.rows :], rows - self.rows, values)
-        if self._file is None:
-            self._parts = [whole[: self.rows]]
-        else:
-            self._file.seek(self.rows * self._kind.itemsize)
-        self.add(both)
+        """Inserts each value before a row; the rows ascend. All from the first of them on is moved."""
+        ends = [*rows[1:].tolist(), self.rows]
+        self.add(values)
+        whole = self.so_far()
+        for shift, (begin, end) in reversed([*enumerate(zip(rows.tolist(), ends, strict=False), 1)]):
+            for last in range(end, begin, -CHUNK_ROWS):
+                first = max(begin, last - CHUNK_ROWS)
+                whole[first + shift : last + shift] = whole[first:last].copy()
+            whole[begin + shift - 1] = values[shift - 1]
+        self._parts = [] if self._file else [whole]
 
     def so_far(self) -> Array:
-        """The array, which is writable; if it is long, it changes with the next insertion."""
+        """The array: that of a file itself, or a copy."""
         if self._file is None:
             return np.concatenate([np.empty(0, dtype=self._kind), *self._parts])
         self._write()
@@ -90,7 +92,7 @@ class Growing:
     def finish(self) -> Array:
         """The whole array, which is writable; nothing can be added afterwards."""
         whole = self.so_far()
-        if self._file is not None:
+        if self._file:
             self._file.close()
         return whole
 
@@ -143,7 +145,7 @@ Table = TypeVar("Table", pl.DataFrame, pl.Series)
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
-    """Rows of several parts of a table with `time_ns`, one part after the other."""
+    """Rows of several parts of a table with `time_ns`, one part after the other; perhaps the only part itself."""
     some = [part for part in parts if len(part["time_ns"])] or parts[:1]
     return {name: np.concatenate([part[name] for part in some]) for name in some[0]} if some[1:] else some[0]
 
@@ -235,7 +237,7 @@ def pick(values: npt.NDArray[Any], rows: npt.NDArray[Any], otherwise: int) -> np
     """``values[rows]``, with `otherwise` for rows of -1."""
     if len(values) == 0:
         return np.full(len(rows), otherwise, dtype=values.dtype)
-    picked: npt.NDArray[Any] = values.take(rows)
+    picked: npt.NDArray[Any] = values.take(rows, axis=0)
     np.putmask(picked, rows < 0, values.dtype.type(otherwise))
     return picked
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.base.ros2 import Caret, LinkRule, Marker, Phase, Ros2
+from pytest_ldos.base.ros2 import FIELDS, Caret, LinkRule, Marker, Phase, Ros2
 from pytest_ldos.base.text import NS_PER_S
 from pytest_ldos.trace.execution.columns import Columns, frame_of, in_time_order
 from pytest_ldos.trace.execution.endpoints import Endpoints
@@ -64,8 +64,8 @@ def build_ticks(observed: Observed) -> dict[str, Columns]:
     found = {}
     for table, marker in (("control_cycles", Marker.CONTROL_CYCLE), ("sim_steps", Marker.SIM_STEP)):
         events = observed.events(marker)
-        own = [name for name in INSTANCES[table] if name not in {"time_ns", "thread"}]
-        found[table] = events.columns(**{name: events[name] for name in own})
+        kinds = {name: np.uint64 if kind is pl.UInt64 else np.int64 for name, kind in INSTANCES[table].items()}
+        found[table] = events.timed(**{name: events[name].astype(kinds[name]) for name in FIELDS[marker]})
     return found
 
 
@@ -230,7 +230,7 @@ def _steps(events: Events, step: str, endpoints: Endpoints) -> Columns:
     else:
         service = endpoints.rmw_services.find(events.process, events.handles("rmw_service_handle"), events.times_ns)
     gids = [None] * len(events) if step in _OF_CLIENT else events.hexadecimals("client_gid")
-    columns = events.columns(
+    columns = events.timed(
         step=np.full(len(events), step, dtype=object),
         client=client,
         service=service,

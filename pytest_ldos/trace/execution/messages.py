@@ -185,7 +185,7 @@ def build_takes(
 
 def build_enqueues(observed: Observed, endpoints: Endpoints) -> Columns:
     enqueued = observed.events(Ros2.RING_BUFFER_ENQUEUE)
-    return enqueued.columns(
+    return enqueued.timed(
         subscription=_subscription_of(enqueued, observed, endpoints),
         buffer=enqueued.handles("buffer"),
         slot=enqueued["index"].astype(np.uint64),
@@ -246,10 +246,10 @@ def _by_callbacks(observed: Observed, callbacks: Kind, earlier_runs: int) -> Col
 
 def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -> IdArray:
     """The subscription that owns each event's buffer; an unknown one is identified by its buffer."""
-    to_ipb = observed.events(Ros2.BUFFER_TO_IPB)
+    handles, to_ipb = events.handles("buffer"), observed.events(Ros2.BUFFER_TO_IPB)
     to_subscription = observed.events(Ros2.IPB_TO_SUBSCRIPTION)
-    if not len(events):
-        return np.empty(0, dtype=np.int32)
+    if not len(events):  # for entities without init events, calls are counted
+        return endpoints.subscriptions.registry.complete(np.empty(0, dtype=np.int32), events.process, handles)
     objects, owners = subscriptions_by_object(observed, endpoints)
     objects_of_ipb = objects.find_nearest(
         to_subscription.process, to_subscription.handles("subscription"), to_subscription.times_ns
@@ -257,6 +257,5 @@ def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -
     owner_of_ipb = pick(owners, objects_of_ipb, -1)
     ipb = registry_of(to_subscription, "ipb").find_nearest(to_ipb.process, to_ipb.handles("ipb"), to_ipb.times_ns)
     owner_of_buffer = pick(owner_of_ipb, ipb, -1)
-    handles = events.handles("buffer")
     buffer = registry_of(to_ipb, "buffer").find(events.process, handles, events.times_ns)
     return endpoints.subscriptions.registry.complete(pick(owner_of_buffer, buffer, -1), events.process, handles)

@@ -160,13 +160,13 @@ class Events:
             return np.empty(0, dtype=np.int64)
         return self._column(name).values[self._rows]
 
-    def columns(self, **others: Any) -> Columns:
+    def timed(self, **others: Any) -> Columns:
         """Columns of a table of the model: time and thread of each event, and the given ones."""
         return {"time_ns": self.times_ns, "thread": self.thread, **others}
 
     def table(self, name: str, /, **columns: Any) -> pl.DataFrame:
         """The model's table of these `columns`."""
-        return frame_of(INSTANCES[name], self.columns(**columns))
+        return frame_of(INSTANCES[name], self.timed(**columns))
 
     def handles(self, name: str) -> npt.NDArray[np.uint64]:
         return self[name].astype(np.uint64, copy=False)

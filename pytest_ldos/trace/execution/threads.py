@@ -55,12 +55,11 @@ class ThreadCensus:
             return
         column = table.columns.get("procname")
         words = (column and column.dictionary) or ()
-        codes = column.values.astype(np.int64) if column and words else np.full(len(table), -1)
+        codes = column.values if column and words else np.broadcast_to(np.int64(-1), len(table))
         if column and column.valid is not None:  # the trace of this event lacks the context
-            codes = np.where(column.valid, codes, -1)
-        first, group = _states.distinct(
-            columns := [*np.broadcast_arrays(host, pid, tid, table.trace[rows], codes[rows])]
-        )
+            codes = np.where(column.valid, codes.astype(np.int64), -1)
+        columns = [*np.broadcast_arrays(host, pid, tid, table.trace[rows], codes[rows])]
+        first, group = _states.distinct(columns)
         values = (column[first].tolist() for column in columns)
         counts = np.bincount(group, weights=table[COUNT][rows] if COUNT in table.columns else None)
         for at, process, thread, number, code, count in zip(*values, counts.astype(np.int64).tolist(), strict=True):

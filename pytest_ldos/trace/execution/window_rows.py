@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pytest_ldos.base.ros2 import AFTER_JAZZY, CARETS_OWN, FIELDS, Marker, Ros2
 from pytest_ldos.trace.ctf.read import Column, DecodedTrace, EventTable, Window, WindowedTrace
 from pytest_ldos.trace.execution.callbacks import build_callback_runs, build_callbacks, build_executions, build_waits
-from pytest_ldos.trace.execution.columns import NEVER, Columns, IdArray, TimesNs, ranks
+from pytest_ldos.trace.execution.columns import NEVER, Columns, TimesNs, ranks
 from pytest_ldos.trace.execution.coverage import PUBLISHED, TAKEN
 from pytest_ldos.trace.execution.endpoints import Discovered, Endpoints, Kind, build_endpoints
 from pytest_ldos.trace.execution.goals import build_requests, build_ticks
@@ -214,17 +214,18 @@ class WindowReader:
         joined = {name: _join_tables(carried.events.get(name), tables.get(name)) for name in sorted(WINDOWED_EVENTS)}
         own = {str(name): table for name, table in joined.items() if table is not None and len(table)}
         on: dict[str, EventTable] = {}
-        for name, is_held in ({} if is_last else _find_unfinished(own)).items():
-            on[name], own[name] = select_rows(own[name], is_held), select_rows(own[name], ~is_held)
+        if not is_last:
+            for name, is_held in _find_unfinished(own).items():
+                on[name], own[name] = select_rows(own[name], is_held), select_rows(own[name], ~is_held)
         once, of_thread = self._whole.once, {name: table[THREAD] for name, table in own.items()}
         observed = Observed(replace(once, events={**once.events, **own}), self._whole.census, None, of_thread)
         self._callbacks.registry.begin_window()
         runs, running = build_callback_runs(observed, self._callbacks, lossy=self._lossy)
-        waits = build_waits(observed)
+        waits, is_waiting = build_waits(observed)
         executions, is_executing, latest = build_executions(observed, self._endpoints, carried.earlier)
         is_open = {
             "callback_runs": np.isin(np.arange(len(runs["thread"])), running),
-            "waits": (waits["end_ns"] == NEVER) & _is_last(waits["thread"]),
+            "waits": is_waiting,
             "executions": is_executing,
         }
         for name, table in _OPEN.items():
@@ -245,14 +246,6 @@ class WindowReader:
         discovered = {kind.table: kind.registry.discovered() for kind in (*kinds, self._callbacks)}
         ends = len(observed.events(Ros2.CALLBACK_END))
         return WindowRows({**tables, **ending}, is_open, discovered, counts, ends)
-
-
-def _is_last(threads: IdArray) -> Mask:
-    """True for the last row of each thread."""
-    last = np.zeros(1 + int(threads.max(initial=-1)), dtype=np.int64)
-    last[threads] = np.arange(len(threads))
-    is_last: Mask = last[threads] == np.arange(len(threads))
-    return is_last
 
 
 def build_frequent(

@@ -230,9 +230,13 @@ nb::dict decode(const Opened& opened, std::optional<std::set<std::string>> event
   {
     const nb::gil_scoped_release released;
     session = read_session(opened, selection);
+  }
+  nb::dict found = to_dict(opened, std::move(session));  // its texts are read from the files
+  {
+    const nb::gil_scoped_release released;
     for (const auto& stream : opened.streams) stream->release();
   }
-  return to_dict(opened, std::move(session));
+  return found;
 }
 
 nb::object to_object(const FieldValue& value) {

@@ -161,7 +161,7 @@ std::tuple<nb::object, nb::object, nb::object> pair(const Columns& starts, const
 
 std::pair<nb::object, nb::object> order(const Packed<std::int32_t>& thread, const Packed<std::int64_t>& since_ns, int bits) {
   of_length(since_ns, thread.shape(0));
-  if (bits < 0 || bits >= std::numeric_limits<std::int64_t>::digits) throw std::invalid_argument("so many bits");
+  if (bits < 0 || bits > std::numeric_limits<std::int64_t>::digits) throw std::invalid_argument("too many bits");
   Ordered found;
   {
     const nb::gil_scoped_release released;
@@ -247,7 +247,7 @@ std::pair<nb::object, nb::object> distinct(const std::vector<Integers>& columns)
   return {to_array(std::move(first)), to_array(std::move(group))};
 }
 
-// Returns what was freed to the system. Without it, glibc keeps tens of megabytes for each thread that allocated.
+// Gives freed memory back to the system; glibc otherwise keeps tens of megabytes of each thread that allocated.
 void trim() {
 #ifdef __GLIBC__
   malloc_trim(0);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_ldos.base.ros2 import CARETS_OWN, Ros2
 from pytest_ldos.trace.ctf.read import COUNT, Column, DecodedTrace
 from pytest_ldos.trace.ctf.stats import Gap
+from pytest_ldos.trace.execution import build
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, READ_EVENTS, build_execution, build_execution_in_windows
 from pytest_ldos.trace.execution.observed import Observed
 from pytest_ldos.trace.execution.threads import ThreadCensus
@@ -56,7 +58,8 @@ class TraceInMemory:
 
 def assert_equal(decoded, borders):
     found = build_execution_in_windows(TraceInMemory(decoded, borders))
-    alone = build_execution_in_windows(TraceInMemory(decoded, borders, threads=1))
+    with patch.object(build, "_RECENT", 0):  # late rows are inserted at the end
+        alone = build_execution_in_windows(TraceInMemory(decoded, borders, threads=1))
     expected = build_execution(decoded)
     for name, frame in expected.frames().items():
         assert found.frames()[name].equals(frame, null_equal=True), (name, found.frames()[name], frame)
@@ -69,6 +72,46 @@ def assert_equal(decoded, borders):
 
 def times_of(decoded):
     return sorted({time for table in decoded.events.values() for time in table.timestamp_ns.tolist()})
+
+
+def test_unknown_subscriptions_have_equal_numbers():
+    """Of two buffers, one has an enqueue in the first window alone, the other a dequeue in the second."""
+    recording = Recording()
+    thread = recording.process().thread().at(100)
+    thread.emit(Ros2.RING_BUFFER_ENQUEUE, buffer=0x10, index=0, size=1, overwritten=0)
+    thread.emit(Ros2.EXECUTOR_GET_NEXT_READY)  # ends the call
+    thread.at(200).emit(Ros2.RING_BUFFER_DEQUEUE, buffer=0x20, index=0, size=0)
+    model = assert_equal(recording.trace(), [150])
+    assert len(model.subscriptions) == 2
+
+
+def test_waits_of_one_thread_at_one_time_end_together():
+    recording = Recording()
+    thread = recording.process().thread()
+    for _ in range(2):
+        thread.at(100).emit(Ros2.EXECUTOR_WAIT_FOR_WORK, timeout=-1)
+    thread.at(300).emit(Ros2.EXECUTOR_GET_NEXT_READY)
+    model = assert_equal(recording.trace(), [200])
+    assert model.waits["end_ns"].null_count() == 0
+
+
+@pytest.mark.parametrize("recent", [0, 3, build._RECENT])
+def test_late_rows_of_old_calls_are_in_time_order(recent):
+    """A thread's last take may be complete several windows later."""
+    recording = Recording()
+    process = recording.process()
+    node = process.node("/node")
+    subscription, publisher = node.subscription("/in"), node.publisher("/out")
+    slow, busy = process.thread(1), process.thread(2)
+    message = busy.at(1000).publish(publisher)
+    for at in (1100, 1500):
+        slow.at(at).take(subscription, message)
+    for number in range(20):
+        busy.at(1110 + 50 * number).take(subscription, message)
+    with patch.object(build, "_RECENT", recent):
+        model = assert_equal(recording.trace(), list(range(1105, 2100, 150)))
+    assert len(model.takes) == 22
+    assert model.takes["time_ns"].is_sorted()
 
 
 RMW = {Ros2.RMW_PUBLISH, Ros2.RMW_TAKE}

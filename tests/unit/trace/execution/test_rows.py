@@ -76,6 +76,11 @@ def test_order_is_by_thread_then_by_row(rows):
     assert keys.tolist() == (threads.astype(np.int64) << 8 | since_ns)[expected].tolist()
 
 
+def test_times_may_need_all_bits():
+    keys, rows = _states.order(np.zeros(2, np.int32), np.array([0, (1 << 63) - 1]), bits=63)
+    assert (keys.tolist(), rows.tolist()) == ([0, (1 << 63) - 1], [0, 1])
+
+
 def test_events_of_no_thread_cannot_be_ordered():
     with pytest.raises(ValueError, match="no thread"):
         _states.order(np.array([0, -1], np.int32), np.zeros(2, np.int64), bits=8)
@@ -128,8 +133,9 @@ def test_late_values_are_inserted_in_short_and_long_arrays(kind, rows):
             growing.add(values)
             expected = np.append(expected, values)
             places = np.array([0, 0, 3] if step == 2 else [len(expected) - 1, len(expected)]).clip(0, len(expected))
-            growing.insert(places, np.full(len(places), -step, dtype=kind))
-            expected = np.insert(expected, places, -step)
+            late = np.arange(len(places)).astype(kind) - step
+            growing.insert(places, late)
+            expected = np.insert(expected, places, late)
             assert growing.so_far().tolist() == expected.tolist()
             assert growing.rows == len(expected)
         assert growing.finish().tolist() == expected.tolist()
