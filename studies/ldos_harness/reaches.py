@@ -1,7 +1,8 @@
 """The harness's reaches, in settings that may make them fail: ``reaches.py MIDDLEWARE SETTING… --output FILE``.
 
-Each setting starts a stack of its own on mock hardware (`stack.launch.py`), and asks it ten times for the harness's
-pose: one start for all, no motion home in between, times from MoveGroup's feedback (`client.py`).
+Each setting starts a stack of its own (`stack.launch.py`), and asks it ten times for the harness's pose: one start for
+all, no motion home in between, times from MoveGroup's feedback (`client.py`). Those with a second controller manager
+need mock hardware.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ REASONS = {
 class Stack:
     """Processes of a setting, in a domain of their own."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], prefix: Sequence[str] = ()) -> None:
-        self.folder, self.environment, self.prefix = folder, dict(environment), prefix
+    def __init__(self, folder: Path, environment: Mapping[str, str], prefix: Sequence[str], sim: Simulation) -> None:
+        self.folder, self.environment, self.prefix, self.sim = folder, dict(environment), prefix, sim
         self._groups: list[ProcessGroup] = []
         self.running: dict[str, Child] = {}
         self.launches: list[Child] = []
@@ -78,7 +79,7 @@ class Stack:
 
     def launch(self, *loaded: str, **arguments: str) -> None:
         """Launches a stack, and waits until the given controllers were loaded, well or not."""
-        given = [f"{name}:={value}" for name, value in {"sim": "mock", **arguments}.items()]
+        given = [f"{name}:={value}" for name, value in {"sim": self.sim, **arguments}.items()]
         name = f"launch_{len(self.launches)}"
         self.launches.append(self.run(name, "ros2", "launch", str(HERE / "stack.launch.py"), *given))
         begun = () if arguments.get("move_group") == "false" else ("You can start planning now!",)
@@ -254,7 +255,7 @@ class Reach:
     reason: str = ""
 
 
-def measure(rmw: str, name: str, folder: Path, *, traced: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def measure(rmw: str, sim: Simulation, name: str, folder: Path, *, traced: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Returns the setting's row, and an excerpt of its trace."""
     setting = SETTINGS[name]
     with ExitStack() as resources:
@@ -267,7 +268,7 @@ def measure(rmw: str, name: str, folder: Path, *, traced: bool) -> tuple[dict[st
             recorder.start()
             resources.callback(recorder.stop)
             environment, prefix = {**environment, **recorder.environment}, (*recorder.prefix, *prefix)
-        stack = Stack(folder, environment, prefix)
+        stack = Stack(folder, environment, prefix, sim)
         resources.callback(stack.stop)
         setting.start(stack)
         reaches = list(reach_all(stack, setting))
@@ -369,6 +370,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rmw", nargs="?", default="rmw_fastrtps_cpp")
     parser.add_argument("settings", nargs="*", help=f"of {', '.join(SETTINGS)}; by default all")
+    parser.add_argument("--sim", type=Simulation, choices=[Simulation.GZ, Simulation.MOCK], default=Simulation.MOCK)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--keep", type=Path, help="folder for logs and traces")
     parser.add_argument("--trace", action="store_true", help="record each setting, and print an excerpt")
@@ -383,12 +385,12 @@ def main() -> None:
             folder = chosen.keep / f"{name}_{chosen.rmw}" if chosen.keep else None
             folder = folder or Path(resources.enter_context(tempfile.TemporaryDirectory()))
             folder.mkdir(parents=True, exist_ok=True)
-            row, trace = measure(chosen.rmw, name, folder, traced=chosen.trace)
+            row, trace = measure(chosen.rmw, chosen.sim, name, folder, traced=chosen.trace)
         print(json.dumps(row), file=sys.stderr, flush=True)
         rows.append(row)
         traces += trace
     if chosen.output:
-        info = ros2_info(StackSpec(kind=StackKind.ROS2, ros2=Ros2Spec(rmw=chosen.rmw, sim=Simulation.MOCK)))
+        info = ros2_info(StackSpec(kind=StackKind.ROS2, ros2=Ros2Spec(rmw=chosen.rmw, sim=chosen.sim)))
         tables = {"settings": {"rows": rows}, **({"trace": {"rows": traces}} if traces else {})}
         results = {"versions": {"stack": info.description}, "middleware": chosen.rmw, "notes": [], "tables": tables}
         chosen.output.write_text(json.dumps({"started_at": datetime.now(UTC).isoformat(), **results}))

@@ -1,11 +1,11 @@
-"""The Panda on mock hardware, started as by the harness: ``ros2 control load_controller`` after so many seconds."""
+"""The Panda, started as by the harness: ``ros2 control load_controller`` after so many seconds."""
 
 import importlib.util
 
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, TimerAction
-from launch.substitutions import LaunchConfiguration
+from launch.substitutions import EqualsSubstitution, LaunchConfiguration
 from launch_ros.actions import SetParameter
 
 PARTS = get_package_share_path("ldos_bringup") / "launch" / "stack.launch.py"
@@ -15,17 +15,25 @@ _spec.loader.exec_module(parts)
 
 
 def generate_launch_description():
-    defaults = {"use_sim_time": "false", "arm_after_s": "3.0", "move_group": "true"}
+    simulated = EqualsSubstitution(LaunchConfiguration("sim"), "gz")
+    defaults = {"use_sim_time": simulated, "arm_after_s": "3.0", "move_group": "true"}
     return LaunchDescription(
         [
             *parts.arguments(),
             *(DeclareLaunchArgument(name, default_value=value) for name, value in defaults.items()),
             SetParameter("use_sim_time", LaunchConfiguration("use_sim_time")),
-            parts.node("controller_manager", "ros2_control_node", [LaunchConfiguration("controllers")]),
+            OpaqueFunction(function=hardware),
             OpaqueFunction(function=planning),
             OpaqueFunction(function=controllers),
         ]
     )
+
+
+def hardware(context):
+    """What the controllers move, without the spawner, which is the last of its actions on Gazebo."""
+    if LaunchConfiguration("sim").perform(context) == "gz":
+        return parts.gazebo()[:-1]
+    return [parts.node("controller_manager", "ros2_control_node", [LaunchConfiguration("controllers")])]
 
 
 def planning(context):
