@@ -30,7 +30,7 @@ def generate_launch_description():
 
 
 def hardware(context):
-    """What the controllers move, without the spawner, which is the last of its actions on Gazebo."""
+    """Gazebo, without the spawner, which is the last of its actions, or a controller manager on mock hardware."""
     if LaunchConfiguration("sim").perform(context) == "gz":
         return parts.gazebo()[:-1]
     return [parts.node("controller_manager", "ros2_control_node", [LaunchConfiguration("controllers")])]

@@ -75,7 +75,7 @@ def times_of(decoded):
 
 
 def test_unknown_subscriptions_have_equal_numbers():
-    """Of two buffers, one has an enqueue in the first window alone, the other a dequeue in the second."""
+    """One buffer has an enqueue in the first window alone, another one a dequeue in the second."""
     recording = Recording()
     thread = recording.process().thread().at(100)
     thread.emit(Ros2.RING_BUFFER_ENQUEUE, buffer=0x10, index=0, size=1, overwritten=0)
