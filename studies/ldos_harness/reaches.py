@@ -255,7 +255,9 @@ class Reach:
     reason: str = ""
 
 
-def measure(rmw: str, sim: Simulation, name: str, folder: Path, *, traced: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def measure(
+    rmw: str, sim: Simulation, name: str, folder: Path, *, traced: bool
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Returns the setting's row, and an excerpt of its trace."""
     setting = SETTINGS[name]
     with ExitStack() as resources:
