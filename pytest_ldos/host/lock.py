@@ -107,7 +107,7 @@ def _bind(holder: socket.socket, name: str) -> bool:
 
 
 def find_holder() -> int | None:
-    """Pid of the process that holds the lock; ``None`` without one."""
+    """Pid of the process that holds the lock, 0 for one outside this PID namespace; ``None`` without one."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(_lock_name())
@@ -119,8 +119,8 @@ def find_holder() -> int | None:
 
 def _describe_holder() -> str:
     pid = find_holder()
-    if pid is None:
-        return "it is just ending"
+    if not pid:
+        return "it is just ending" if pid is None else "a process outside this container"
     what = _read_sign(pid)
     measures = f", which measures {what}" if what else ""
     try:

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, MachineBusy
 from pytest_ldos.host.lock import LOCK_VARIABLE, measuring_lock
+from tests.builders.namespaces import in_namespaces
 
 HOLDER = """
 import sys
@@ -53,6 +54,14 @@ def test_second_session_is_refused_with_the_holder(own_lock):
     holder.communicate("\n")
     with measuring_lock():
         pass
+
+
+def test_holder_outside_the_container_is_named_as_such(own_lock):
+    second = "from pytest_ldos.host.lock import measuring_lock\nwith measuring_lock():\n    pass"
+    command = in_namespaces("", [sys.executable, "-c", second], kinds=("pid", "fork"))
+    with measuring_lock():
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert "holds this machine: a process outside this container" in done.stderr
 
 
 def test_holder_is_named_after_a_timeout(own_lock):
