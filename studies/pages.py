@@ -47,7 +47,7 @@ def study_page(study: Study) -> Iterator[str]:
     yield from ("", f"```{{image}} {study.name}.svg", f":alt: {study.title}: published and measured figures", "```", "")
     yield from ("Grey is published, blue measured here, with its 95 % interval where there is one.", "")
     notes = [f"- **{each.what}**: {each.note}" for each in study.figures if each.note]
-    yield from (("## Where it differs", "", *notes, "") if notes else ())
+    yield from (("## Notes", "", *notes, "") if notes else ())
     if text := settings.get("answer", "").strip():
         yield from ("## Answer", "", text, "")
     for each in settings.get("section", ()):

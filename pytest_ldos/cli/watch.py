@@ -86,6 +86,9 @@ def watch(
         except RecordingFailed as error:
             complain(error)
             code = exit_codes.INVALID
+        for name in (each.rpartition("=")[0] for each in deadline or ()):
+            if model.seen.isdisjoint((f"path {name}", f"topic {name}")):
+                say(f"deadline of {name}: no message was seen to check it with")
         say(f"watched {describe_duration(time.monotonic() - began_s)}: {_describe(totals)}")
     raise typer.Exit(exit_codes.ALARM if totals["alarms"] else code)
 

@@ -115,6 +115,7 @@ class LiveModel:
     paths: Sequence[PathSpec]
     limits_ns: Mapping[str, int]  # deadlines of topics, from a message's publication to each reception
     interval_ns: int
+    seen: set[str] = field(default_factory=set)  # ``path NAME`` and ``topic NAME`` whose deadlines were checked
     keep_ns: int | None = None  # length of what `save` writes; older parts are deleted. With ``None``, no part is
     _window: list[_Part] = field(default_factory=list)
     _kept: list[_Part] = field(default_factory=list)
@@ -224,6 +225,7 @@ class LiveModel:
         before, self._counted[name] = self._counted.get(name, found["end_ns"].head(0)), found["end_ns"]
         new_ns = found.filter(~pl.col("end_ns").is_in(before.implode()))["latency_ns"].to_numpy()
         late_ns = new_ns[new_ns > limit_ns]
+        self.seen |= {name} if len(new_ns) else set()
         if len(late_ns):
             limit, longest = map(format_duration, (limit_ns, late_ns.max()))
             yield f"missed deadline: {name}: {len(late_ns)} of {len(new_ns)} above {limit}, the longest {longest}"

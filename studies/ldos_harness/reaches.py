@@ -30,6 +30,7 @@ import psutil
 from ament_index_python.packages import get_package_prefix, get_package_share_path
 
 from pytest_ldos import api
+from pytest_ldos.base.stats.counts import mean_interval
 from pytest_ldos.host.processes import Child, ProcessGroup, comes_true
 from pytest_ldos.record.choose import choose_recorder
 from pytest_ldos.robot.dds.domain import claim_domain, loopback_config
@@ -313,7 +314,8 @@ def row_of(name: str, what: str, reaches: Sequence[Reach]) -> dict[str, Any]:
     row |= {"T2_failed": median(late), "T2_failed_least": late[0], "T2_failed_most": late[-1]} if late else {}
     for time_ in ("t1", "t2", "t4") if len(good) > 1 else ():
         values = [value for each in good if (value := getattr(each, time_)) is not None]
-        row |= {time_.upper(): fmean(values), f"{time_.upper()}_sd": stdev(values)}
+        name, (low, high) = time_.upper(), mean_interval(values)
+        row |= {name: fmean(values), f"{name}_sd": stdev(values), f"{name}_low": low, f"{name}_high": high}
     return row
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable, require
+from pytest_ldos.base.errors import TraceUnreadable, require
 from pytest_ldos.trace.ctf import _decoder
 from pytest_ldos.trace.ctf.files import METADATA, OpenedTrace, SessionFiles, find_files, opened
 from pytest_ldos.trace.ctf.stats import Corruption, Gap, LinkedFile, ReadStats, StreamStats, TraceInfo
@@ -260,11 +260,9 @@ def _thread_count(threads: int | None) -> int:
         text = os.environ.get(THREADS_VARIABLE)
         if text is None:
             return len(os.sched_getaffinity(0))
-        if not text.isdigit():
-            raise ConfigurationError(f"{THREADS_VARIABLE}={text!r} is not a number of threads")
+        require(text.isdigit(), f"{THREADS_VARIABLE}={text!r} is not a number of threads")
         threads = int(text)
-    if threads < 1:
-        raise ConfigurationError(f"{threads} threads cannot read a trace", remedy="ask for at least one")
+    require(threads >= 1, f"{threads} threads cannot read a trace", remedy="ask for at least one")
     return threads
 
 
@@ -445,13 +443,10 @@ def _borders(spans: Sequence[tuple[int, int, int]], window_bytes: int) -> list[i
 
 
 def _regular(spans: Sequence[tuple[int, int, int]], window_ns: int) -> list[int]:
-    if window_ns <= 0:
-        raise ConfigurationError("a window needs a length", remedy="give a number of seconds above 0")
+    require(window_ns > 0, "a window needs a length", remedy="give a number of seconds above 0")
     if not spans:
         return []
     first_ns, last_ns = min(begin for begin, _, _ in spans), max(end for _, end, _ in spans)
-    if (last_ns - first_ns) // window_ns > _MOST_WINDOWS:
-        raise ConfigurationError(
-            f"windows of {window_ns / 1e9:g} s are more than {_MOST_WINDOWS} in this trace", remedy="make them longer"
-        )
+    problem = f"windows of {window_ns / 1e9:g} s are more than {_MOST_WINDOWS} in this trace"
+    require((last_ns - first_ns) // window_ns <= _MOST_WINDOWS, problem, remedy="make them longer")
     return list(range(first_ns + window_ns, last_ns + 1, window_ns))
