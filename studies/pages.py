@@ -106,9 +106,9 @@ def all_figures(studies: Iterable[Study]) -> Iterator[str]:
     yield from (
         "# What the seeds published, measured again",
         "",
-        "pytest-ldos takes in five systems. Each figure that they published is here, with ours from the commands of",
-        "its study. *Reproduced*: the published range and ours, or its 95 % interval, meet. Machines differ, and so do",
-        "most times; each study's page gives the reason.",
+        "pytest-ldos takes in five systems, its seeds. Each figure that they published is here, with ours from the",
+        "commands of its study. *Reproduced*: the published range and ours, or its 95 % interval, meet. Machines",
+        "differ, and so do most times; each study's page gives the reason.",
         "",
     )
     for study in studies:
