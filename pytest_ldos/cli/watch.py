@@ -78,7 +78,7 @@ def watch(
                     target, saved, drawn = output / f"{watched.name}-{now:%Y%m%dT%H%M%S.%f}", saved + 1, 0
                     try:
                         model.save(target)
-                        say(f"saved what led to it: ldos analyze {target}")
+                        say(f"saved what led to it{', the last time' * (saved == _MOST_SAVED)}: ldos analyze {target}")
                     except LdosError as error:  # such as a full disk
                         complain(error)
         except KeyboardInterrupt:

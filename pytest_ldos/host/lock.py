@@ -51,7 +51,7 @@ def measuring_lock(
                 waited = f", after {wait_s:g} s of waiting" if wait_s else ""
                 raise MachineBusy(
                     f"another measuring session holds this machine{waited}: {_describe_holder()}",
-                    remedy="wait until it ends, here or by --ldos-wait (LDOS_WAIT); "
+                    remedy="wait until it ends, here or by --ldos-wait SECONDS (LDOS_WAIT); "
                     "two at once would disturb each other",
                 )
             if on_waiting is not None:

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+import typer
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.ros2 import BUILT_IN_PATHS
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.cli import say
+from pytest_ldos.cli import say, watch
 from pytest_ldos.cli.watch import _parse_deadlines
 from tests.builders.command_line import run_ldos
 from tests.builders.namespaces import in_namespaces
@@ -80,6 +81,17 @@ def test_missed_deadline_is_a_line_a_trace_and_an_exit_code(watched, tmp_path):
     shown = run_ldos("analyze", places[0])
     assert "/talker" in shown.stdout
     assert "/beat" in shown.stdout
+
+
+@needs_lttng
+def test_last_trace_that_is_saved_is_named(watched, monkeypatch, capsys):
+    monkeypatch.setattr(watch, "_MOST_SAVED", 1)
+    talker = watched.talker()
+    talker.do("begin")
+    with doing(talker, "send wait,30 take"), pytest.raises(typer.Exit):
+        watch.watch(interval="0.1s", duration="2s", deadline=["/beat=20"], keep="60s")
+    (saved,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("saved"))
+    assert saved.startswith("saved what led to it, the last time: ldos analyze ")
 
 
 @needs_lttng
