@@ -248,7 +248,8 @@ def _look_over(trace: WindowedTrace, pids: Collection[int] | None) -> WholeTrace
     _check_time(once)
     census = ThreadCensus(once.traces)
     count_threads(census, under_usual_names(replace(once, events=counts.result())), READ_EVENTS, pids)
-    return WholeTrace(replace(once, events=observed_tables(once, WholeTrace(once, census, pids))), census, pids)
+    once = replace(once, events=observed_tables(once, census, pids))
+    return WholeTrace(once, census, pids)
 
 
 def _follow(trace: WindowedTrace, whole: WholeTrace) -> Iterator[WindowReader]:

@@ -191,10 +191,9 @@ def read_frequent(trace: WindowedTrace, window: Window, whole: WholeTrace, threa
     """The frequent events of a window, with their threads in place of the contexts."""
     some = under_usual_names(trace.read(events=WINDOWED_EVENTS, fields=_FIELDS, window=window))
     found = {}
-    for name, table in observed_tables(some, whole).items():
+    for name, table in observed_tables(some, whole.census, whole.pids).items():
         own = {each: column for each, column in table.columns.items() if each not in CONTEXTS}
-        thread = Column(name=THREAD, values=threads.index(table))
-        found[name] = replace(table, columns={**own, THREAD: thread})
+        found[name] = replace(table, columns={**own, THREAD: Column(name=THREAD, values=threads.index(table))})
     return found
 
 
@@ -267,9 +266,9 @@ def build_frequent(
     return tables, {"publications of the middleware itself": own, **without}
 
 
-def observed_tables(trace: DecodedTrace, whole: WholeTrace) -> dict[str, EventTable]:
+def observed_tables(trace: DecodedTrace, census: ThreadCensus, pids: Collection[int] | None) -> dict[str, EventTable]:
     found = {}
     for name, table in trace.events.items():
-        rows = rows_of(table, whole.census, whole.pids, trace.directory) if len(table) else slice(None)
+        rows = rows_of(table, census, pids, trace.directory) if len(table) else slice(None)
         found[name] = table if isinstance(rows, slice) else select_rows(table, rows)
     return found

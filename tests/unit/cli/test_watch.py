@@ -99,11 +99,11 @@ def test_without_an_alarm_each_interval_is_a_line(watched):
     talker = watched.talker()
     talker.do("begin")
     with doing(talker, "send take wait,1 send take wait,40"):  # without a period: no topic can fall silent
-        deadlines = ("--deadline=/beat=60000", "--deadline=/nobody=3", "--deadline=planning=3")
+        deadlines = ("--deadline=/beat=60000", "--deadline=/absent=3", "--deadline=planning=3")
         done = run_ldos("watch", "wanted", "--interval=0.1s", "--for=2s", *deadlines)
     assert done.returncode == 0
-    _, *lines, of_nobody, of_planning, last = done.stdout.splitlines()
-    assert of_nobody == "deadline of /nobody: no message was seen to check it with"
+    _, *lines, of_absent, of_planning, last = done.stdout.splitlines()
+    assert of_absent == "deadline of /absent: no message was seen to check it with"
     assert of_planning == "deadline of planning: no message was seen to check it with"
     assert lines
     assert all(" events, 0 alarms" in line for line in (*lines, last))
